@@ -17,7 +17,7 @@ from harebell.model.publishers import STAGED, Key
 from harebell.model.queue.contract import Queue
 from harebell.model.routed import Routed
 from harebell.store.disk import DiskStore
-from harebell.store.log import SegmentLog
+from harebell.store.durable_log import DurableLog
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker
@@ -168,7 +168,7 @@ class Trial:
                 raise Parted(f"{where}: {len(rows & found)} of {len(rows)} rows are in {name}")
 
 
-def _logs(broker: DiskBroker, queue: Queue) -> list[SegmentLog]:
+def _logs(broker: DiskBroker, queue: Queue) -> list[DurableLog]:
     logs = broker.disk_store.logs
     return [log for name, log in logs.items() if name.partition("-")[0] == queue.identity]
 

@@ -2,7 +2,7 @@
 
 The library's hash functions keep their state to themselves, and CRAM-MD5 with a secret other than
 the password is just that: HMAC-MD5 from the state after its first block. Nothing else uses MD5
-from here, and nobody should.
+from here, and nothing new should use it.
 """
 
 from __future__ import annotations

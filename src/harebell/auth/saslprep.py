@@ -1,6 +1,6 @@
 """SASLprep (RFC 4013): the one spelling of a password that both sides of SCRAM hash.
 
-What the profile forbids stays as it is, so that whoever has such a password can log in: nobody
+What the profile forbids stays as it is, so that a user with such a password can log in: nobody
 else writes it in two ways. Code points that Unicode 3.2 does not have are let through for the same
 reason, as clients do that send what a user types today.
 """

@@ -41,7 +41,7 @@ class User:
 
     Args:
         name: the user's name.
-        password_hash: see `harebell.auth.passwords`; "" lets nobody in with a password.
+        password_hash: see `harebell.auth.passwords`; "" refuses every password.
         loopback_only: refused unless the peer is on this machine.
         tags: as RabbitMQ's: administrator, monitoring, ...
         permissions: what the user may do, by the name of the vhost. A vhost without is closed.
@@ -97,7 +97,7 @@ class Users:
         algorithm: of the hashes of passwords that are set.
 
     Attributes:
-        secret: octets that nobody outside knows.
+        secret: bytes that are kept secret.
         later: compares passwords that take long, while others are served; None has them compared
             at once.
         thread: finds what is kept of a new password; None has that done at once.
@@ -148,7 +148,7 @@ class Users:
     def deriving(self, password: str) -> Slices[Secrets]:
         """What is kept of a new password, with a new salt; a thread finds it, where there is one.
 
-        It takes a tenth of a second and more, and nobody else has to wait for that.
+        It takes a tenth of a second and more, and must not hold up others.
         """
         if self.thread is None:
             return self._derive(password)

@@ -1,4 +1,4 @@
-"""What SCRAM (RFC 5802) needs of a password, kept beside its hash: nobody can log in with it.
+"""What SCRAM (RFC 5802) needs of a password, kept beside its hash: it is no login by itself.
 
 SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>       one per algorithm, a blank between
 CRAM-MD5$<context>                                        see `harebell.auth.cram`, mostly not there
@@ -30,7 +30,7 @@ SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """What proves that somebody knows a password.
+    """What proves that a client knows a password.
 
     Args:
         iterations: how often it was hashed.

@@ -1,6 +1,6 @@
 """The time, as a value that the shell sets: the store stamps records with it, queues expire by it.
 
-The time of day jumps when somebody sets it. What has been promised for a while must neither end at
+The time of day jumps when it is set. What has been promised for a while must neither end at
 once nor last for ever then, so whatever is due goes by a second reading, which begins with the time
 of day and then only passes.
 """

@@ -1,7 +1,7 @@
 """How soon the disk has to have what is confirmed: a word, as users write it.
 
 fsync            a confirm waits until the disk has it
-interval         the disk is synced every so often, as often as the broker is told to
+interval         the disk is synced every so often, at the interval of the setting
 interval:200     the same, every 200 milliseconds
 os               it is left to the system when to write
 """

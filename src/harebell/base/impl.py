@@ -88,7 +88,7 @@ def chosen() -> str:
 
 
 def warning() -> str | None:
-    """A sentence where the compiled parts are missing although nobody chose to do without them."""
+    """A sentence where the compiled parts are missing although they were not switched off."""
     if _state["chosen"] == NATIVE or _state["wanted"] == PYTHON:
         return None
     return (

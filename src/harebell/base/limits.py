@@ -106,7 +106,7 @@ TRANSACTION_BYTES = 134_217_728
 DELIVERY_LIMIT = 20
 """Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
 DEAD_LETTERS_PER_TICK = 1_000
-"""Dead messages that nobody took of which one queue tries again at a time."""
+"""Dead letters that no queue took, of which one queue tries again at a time."""
 DELAY_MAX_MS = 4_294_967_295
 """Longest delay of a message: 49 days. One that asks for more is not delayed, as with RabbitMQ."""
 RETRY_DELAYS = 64
@@ -183,7 +183,7 @@ STAGED_FILES_COUNT = 10_000
 STAGED_CHUNK_BYTES = 65_536
 """Octets of a file that is being staged which are gathered before they are written."""
 STAGED_KEEP_SECONDS = 86_400
-"""Time that a staged file is kept which nobody goes on with or publishes: a day."""
+"""Time that a staged file is kept without being continued or published: a day."""
 
 BULK_ROWS = 16_384
 """Most rows in one batch of a bulk read, whatever is asked for."""
@@ -198,11 +198,11 @@ BULK_READS_WAITING = 1_024
 
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
-"""Unacknowledged messages that a consumer of the client takes ahead, unless told otherwise."""
+"""Unacknowledged messages that a consumer of the client takes ahead, by default."""
 CLIENT_BUFFER_MESSAGES = 10_000
 """Messages read for consumers that do not take them, above which the client stops reading."""
 REPLY_TIMEOUT_SECONDS = 10.0
-"""Longest wait of a client for the reply to a request, unless told otherwise."""
+"""Longest wait of a client for the reply to a request, by default."""
 CLOSE_BLOCKED_SECONDS = 1.0
 """Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536
@@ -324,7 +324,7 @@ CONTROL_IMPORT_SECONDS = 600.0
 
 # --- Spark --------------------------------------------------------------------------------------
 SPARK_ROWS_PER_TRIGGER = 250_000
-"""Most messages in one micro-batch, and unacknowledged, unless told otherwise."""
+"""Most messages in one micro-batch, and unacknowledged, by default."""
 SPARK_ROWS_PER_BATCH = 8_192
 """Rows of an Arrow record batch; Spark is fastest between 1,000 and 8,000."""
 SPARK_ROWS_PER_BATCH_MOST = 65_536
@@ -353,7 +353,7 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 SPARK_CALLS_PER_TIMEOUT = 3
 """Calls that fit into a timeout of a query: one that is not answered is made again."""
 SPARK_RECONNECT_SECONDS = 30.0
-"""Time in which a write task has to get a lost connection back, unless told otherwise."""
+"""Time in which a write task has to get a lost connection back, by default."""
 SPARK_RETRY_SECONDS = 0.2
 """Pause between two attempts to get a lost connection back."""
 SPARK_KEPT_BYTES = 33_554_432
@@ -361,7 +361,7 @@ SPARK_KEPT_BYTES = 33_554_432
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
 SPARK_LEASE_SECONDS = 300.0
-"""Time that the lease of a query outlives its connection, unless told otherwise."""
+"""Time that the lease of a query outlives its connection, by default."""
 SPARK_IN_FLIGHT_MOST = 1_000_000
 """Largest number of rows of a write task that may wait for their confirm."""
 SPARK_TXN_VERSION_MOST = 2**63 - 2
@@ -389,7 +389,7 @@ PIPELINE_NODES = 10_000
 PIPELINE_DEPTH = 20
 """Most values within each other there."""
 PIPELINE_STOP_SECONDS = 60.0
-"""Time that a pipeline may take to end its micro-batch when it is told to stop."""
+"""Time that a pipeline may take to end its micro-batch when it is asked to stop."""
 PIPELINE_POLL_SECONDS = 0.5
 """How often a running pipeline looks at its progress and writes its state."""
 PIPELINE_BAD_ROWS = 100_000
@@ -460,7 +460,7 @@ EXIT_DISK = 74
 GATHER_SECONDS = 0.001
 """Longest time that a commit waits for as many messages as the publishers have under way."""
 FLUSH_SECONDS = 0.05
-"""Longest time that what nobody waits for, such as acknowledgements, stays in memory alone."""
+"""Longest time that changes without a waiting reply, such as acknowledgements, stay in memory."""
 STALL_RETRY_SECONDS = 0.25
 """Pause between attempts to write to a disk that is full."""
 RESERVE_BYTES = 16_777_216
@@ -498,7 +498,7 @@ BRANCH_TIMEOUT_SECONDS = 60
 BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 """The longest time that a client may ask for: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
-"""How long a branch that was rolled back is remembered for somebody to ask: an hour."""
+"""How long a branch that was rolled back is remembered: an hour."""
 
 # --- leases -------------------------------------------------------------------------------------
 LEASE_GROUPS = 256
@@ -516,7 +516,7 @@ LEASE_KEYED_MESSAGES = 1_000_000
 LEASE_CLAIM_RANGES = 4_096
 """Runs of positions that one claim has at most."""
 LEASE_TIMEOUT_MS = 86_400_000
-"""How long the claims of a group that nobody holds wait, where the client says nothing: a day."""
+"""How long the claims of a group without a holder wait, where the client says nothing: a day."""
 LEASE_TIMEOUT_MOST_MS = 2_592_000_000
 """The longest such time that can be asked for: thirty days."""
 

@@ -25,7 +25,7 @@ FAMILY_010T = 11
 """The property fields of a message.transfer of transitional 0-10, as that method has them."""
 
 FAMILY_BLIND = 12
-"""Properties as in `FAMILY_09`, with a header BCC that nobody is shown."""
+"""Properties as in `FAMILY_09`, with a header BCC that no consumer sees."""
 
 PERSISTENT = 2
 """The delivery-mode of a message that is to survive a restart."""
@@ -94,7 +94,7 @@ class Message:
         delivery_mode, priority, has_headers, family: as in `Properties`.
         timestamp: when it came to its log, in milliseconds since 1970; 0 when it was not read from
             one.
-        offset: its offset in a stream, which its consumers are told; -1 elsewhere.
+        offset: its offset in a stream, which its consumers see; -1 elsewhere.
         origin: the connection that published it, where a queue may want to know; 0 elsewhere.
         deliveries: how many deliveries of it have failed, which a quorum queue's consumers are
             told; 0 elsewhere.

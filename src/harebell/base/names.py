@@ -1,4 +1,4 @@
-"""Near misses: the name somebody probably meant.
+"""Near misses: the name that was probably meant.
 
 Every place that rejects a name it does not know says which known one is nearest, so that a typing
 error costs one look and not a search through the documentation.

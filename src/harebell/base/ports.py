@@ -50,7 +50,7 @@ class Log:
     def append(self, message: Message) -> int:
         """Add a record at the end; returns its position.
 
-        The log may keep the object itself and give it out again: nobody changes it from now on.
+        The log may keep the object itself and give it out again: it is never changed from now on.
         """
         raise NotImplementedError
 
@@ -185,8 +185,8 @@ class Commit:
         ticket: number of the commit that gathers now. Whatever changes now is on disk when `done`
             has reached this number.
         done: number of the last commit that is on disk.
-        urgent: somebody waits for the commit that gathers now.
-        records: how many messages are in it that somebody waits for.
+        urgent: a reply or confirm waits for the commit that gathers now.
+        records: how many messages are in it whose confirms wait.
         joint: a crash must keep all of it or nothing.
         staging: number of the batch whose rows are being appended; 0 for none. Its records say so
             in their logs, and a log that gets its first one adds itself to `staged`.
@@ -275,7 +275,7 @@ class Definitions:
         """From now on a write returns when the disk has it, if that was not so before."""
 
     def write(self, changes: list[Any]) -> None:
-        """Make changes durable, all or none; called by whoever performs the batch.
+        """Make changes durable, all or none; called by the thread that performs the batch.
 
         Raises:
             OSError: with ENOSPC when the disk is full.

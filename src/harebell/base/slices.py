@@ -1,4 +1,4 @@
-"""Long work that somebody waits for, in slices.
+"""Long work with a result that is waited for, in slices.
 
 A generator does it, yields where others may have their turn, and returns the result:
 

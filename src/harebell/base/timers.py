@@ -21,7 +21,7 @@ _SLACK = 64
 
 
 def _nobody(due: int) -> None:
-    """Nobody wants to know when the next timer is due."""
+    """Ignore when the next timer is due."""
 
 
 class Timer:
@@ -70,7 +70,7 @@ class Timers:
         clock: as given.
         work: as given.
         due: when the next timer is due, or an entry that was left behind; NEVER without any.
-        wake: told of the time whenever `due` becomes earlier.
+        wake: called with the time whenever `due` becomes earlier.
     """
 
     def __init__(self, clock: Clock, work: Work | None = None) -> None:

@@ -1,13 +1,13 @@
 """Work has a budget: what is done in a turn is counted, in units of about a microsecond.
 
-Whoever is served may spend so many units; then the others have their turn. A frame that is read
+The user who is served may spend so many units; then the others have their turn. A frame that is read
 counts by itself. What costs more than an ordinary frame is charged where it is done:
 
     begin(4000) ... charge(25) ... charge(3) -> True: stop here, go on in another turn ... end()
 
 Units are estimates, made of counts alone, so the same input is cut at the same places in every
 test. A shell that passes a clock has the estimate corrected by it every now and then: an operation
-that nobody thought of as expensive is paid for, too.
+that charges too little is paid for, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _at_once(step: Step) -> None:
 
 
 class Work:
-    """Counts what is done, and knows when whoever is served has had enough.
+    """Counts what is done, and knows when the budget of the user who is served is spent.
 
     Args:
         clock: the time in seconds; without it only what is charged counts.
@@ -41,8 +41,8 @@ class Work:
     Attributes:
         spent: units, since the start.
         look_at: at so many units `look` has something to decide.
-        later: has the rest of a long operation done in the coming turns, on the account of whoever
-            is served now; at once where there are no turns.
+        later: has the rest of a long operation done in the coming turns, on the account of the user
+            who is served now; at once where there are no turns.
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
@@ -55,7 +55,7 @@ class Work:
         self.later: Callable[[Step], None] = _at_once
 
     def begin(self, units: int) -> int:
-        """Serve somebody who may spend so many units."""
+        """Begin to serve a user who may spend so many units."""
         self._begun = self.spent
         self._stop_at = self.spent + units
         self.look_at = min(self._stop_at, self.spent + _LOOK_UNITS)

@@ -16,9 +16,9 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import BRANCH_LOG, EXCHANGE_LOG, PUBLISHER_LOG, Definitions, Files, Log
 from harebell.store.disk import QUEUES, DiskStore
+from harebell.store.dry_run_files import Shadow, Watched
 from harebell.store.memory import MemoryDefinitions
 from harebell.store.quarantine import FOLDER
-from harebell.store.shadow import Shadow, Watched
 
 _DIGITS = frozenset("0123456789abcdef")
 _IDENTITY_DIGITS = 32

@@ -118,7 +118,7 @@ class Batch:
     Attributes:
         stalled: why it could not go on for now, such as a full disk; perform it again later.
         failed: why it never will; nothing of it may be confirmed.
-        records: how many messages in it somebody waits for.
+        records: messages in it whose confirms wait for it.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Batch:
         self._redone = False
 
     def perform(self) -> None:
-        """Do it. Never raises: `stalled` or `failed` say what went wrong."""
+        """Write and sync this batch. Never raises: `stalled` or `failed` say what went wrong."""
         self.stalled = None
         try:
             if self._changes:
@@ -174,7 +174,7 @@ class Batch:
             self.failed = error
 
     def direct(self) -> Direct | None:
-        """The same work for somebody who only writes and syncs; None when there is more to it.
+        """Return the work as plain writes and syncs; None if there is more to it.
 
         When a write fails `perform` may still be called, and does everything again. When a sync
         fails nothing may be.
@@ -332,7 +332,7 @@ class Batch:
                 for name in self._files.names(part.folder):
                     _remove_file(self._files, f"{part.folder}/{name}")
                 _remove_folder(self._files, part.folder)
-                # Once the definitions forget it, nobody would know what came back.
+                # After the definitions forget it, nothing would tell what came back.
                 self._sync_names(part.folder.rpartition("/")[0])
 
     def _sync_names(self, folder: str) -> None:
@@ -417,7 +417,7 @@ class GroupCommit(Commit):
         self._handles = handles
 
     def changed(self) -> None:
-        """Definitions changed, and somebody waits for that."""
+        """Definitions changed, and a reply waits for them."""
         self.waiting = True
         self.urgent = True
 

@@ -19,13 +19,13 @@ from harebell.base.ports import BRANCH_LOG, PUBLISHER_LOG, Definitions, File, Fi
 from harebell.base.work import Step, Work
 from harebell.store import inventory
 from harebell.store.commit import GroupCommit, write_all
+from harebell.store.durable_log import DurableLog
 from harebell.store.handles import Handles
-from harebell.store.log import SegmentLog
 from harebell.store.recovery import Recovery
 from harebell.store.redo import Redo
-from harebell.store.row import Row
 from harebell.store.segment import Segment
-from harebell.store.transient import TransientLog
+from harebell.store.segmented_log import SegmentedLog
+from harebell.store.transient_log import TransientLog
 from harebell.store.unreadable import refused
 
 QUEUES = "queues"
@@ -42,7 +42,7 @@ class DiskStore(Store):
         gauge: counts what is in memory.
         clock: the time of day.
         rng: random octets, for identities.
-        report: told of damage, with a level ("warning", "error").
+        report: called with a level ("warning", "error") and a text.
         segment_octets: the size of a segment, unless a log has its own.
         ahead_from: the size of a segment from which space is written ahead of its records.
         clean: whether the last process says that it closed every log in good order.
@@ -80,7 +80,7 @@ class DiskStore(Store):
         self.handles = Handles(files)
         self.redo = Redo(files)
         self.commit: GroupCommit = GroupCommit(files, definitions, self.redo, self.handles)
-        self.logs: dict[str, SegmentLog] = {}
+        self.logs: dict[str, DurableLog] = {}
         self._lags: dict[str, int] = {}
         self._rng = rng
         # Whose logs have nothing on disk from before this process.
@@ -152,7 +152,7 @@ class DiskStore(Store):
         """
         if not durable:
             return TransientLog(self, identity)
-        log = SegmentLog(self, identity, keep_all, segment_octets or self._segment_octets)
+        log = DurableLog(self, identity, keep_all, segment_octets or self._segment_octets)
         # Where there is nothing to look for, a declaration has nothing that could fail.
         if identity.partition("-")[0] not in self._new:
             try:
@@ -185,7 +185,7 @@ class DiskStore(Store):
         return log
 
     def tidy(self, identities: Iterable[str]) -> None:
-        """At the start: forget what transient queues left, and look for logs nobody knows.
+        """At the start: forget what transient queues left, and look for logs without a definition.
 
         Args:
             identities: of the logs that belong to a queue.
@@ -208,7 +208,7 @@ class DiskStore(Store):
             elif identity not in known:
                 self.report("warning", f"{QUEUES}/{folder} belongs to no queue and is left alone")
         if dropped:
-            # Once the definitions forget them, nobody would know what came back.
+            # After the definitions forget them, nothing would tell what came back.
             self.files.sync_folder(QUEUES)
         for identity in dropped:
             self.definitions.drop("dropped", (identity,))
@@ -232,7 +232,7 @@ class DiskStore(Store):
 
     # --- for the logs ---------------------------------------------------------------------------
 
-    def closed(self, log: Row) -> None:
+    def closed(self, log: SegmentedLog) -> None:
         """A log is deleted: a durable one's files have to go, if need be after a restart."""
         self._new.discard(log.identity.partition("-")[0])
         if self.logs.pop(log.identity, None) is not None:
@@ -240,7 +240,7 @@ class DiskStore(Store):
             self._lags.pop(log.identity.partition("-")[0], None)
             self.files.delay(log.folder, None)
 
-    def removed(self, log: SegmentLog) -> None:
+    def removed(self, log: DurableLog) -> None:
         """A deleted log's files are gone."""
         self.definitions.drop("dropped", (log.identity,))
         self.commit.waiting = True

@@ -1,6 +1,6 @@
 """Open files of segments: as many as the limit allows, those used last.
 
-Readers belong to the loop. Writers belong to whoever performs a batch; the loop closes them
+Readers belong to the loop. Writers belong to the thread that performs a batch; the loop closes them
 between batches.
 """
 
@@ -10,7 +10,7 @@ import errno
 
 from harebell.base.limits import OPEN_FILES
 from harebell.base.ports import File, Files
-from harebell.store.loaded import Loaded
+from harebell.store.block_cache import BlockCache
 from harebell.store.segment import Segment
 
 _FULL = (errno.EMFILE, errno.ENFILE)
@@ -24,13 +24,13 @@ class Handles:
         most: how many may be open for reading, and as many for writing.
 
     Attributes:
-        loaded: what was read from them and is kept.
+        blocks: what was read from them and is kept.
     """
 
     def __init__(self, files: Files, most: int = OPEN_FILES) -> None:
         self._files = files
         self._most = most
-        self.loaded = Loaded()
+        self.blocks = BlockCache()
         self._readers: dict[Segment, None] = {}
         self._writers: dict[Segment, None] = {}
 
@@ -90,7 +90,7 @@ class Handles:
         self._close_writer(segment)
 
     def close_reader(self, segment: Segment) -> None:
-        """The segment is about to be removed, and nobody reads it any more.
+        """The segment is about to be removed, and is not read any more.
 
         The last close of a removed file frees its octets, which takes milliseconds for a large one.
         So the loop closes it before it is removed.

@@ -1,8 +1,8 @@
 """Records of large messages: written and read without a copy of the body.
 
-A record of 50 MiB that is encoded into a buffer like others takes 30 ms, in which the loop serves
-nobody, and so does one that is cut out of the octets that were read. So a large message stays an
-object until it is on disk, in a segment that has no other messages:
+Copying 50 MiB into a buffer, or out of a block that was read, takes 30 ms, in which the event loop
+serves no other connection. So a large message stays an object until it is on disk, in a segment
+without other messages:
 
     | octets before it | head, names, properties | body | padding | octets behind it |
       before             prefix                    of the message   the segment's buffer

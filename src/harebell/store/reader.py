@@ -65,7 +65,7 @@ class Reader:
         if found is not None and segment.positions.count == 1:
             # It may be looked at again before it goes out.
             segment.recalled = Recalled(segment, found)
-            self._handles.loaded.add(segment.recalled, size)
+            self._handles.blocks.add(segment.recalled, size)
         return found
 
     def is_row(self, segment: Segment, offset: int) -> bool:
@@ -111,7 +111,7 @@ class Reader:
     def forget(self) -> int:
         """Let the blocks go."""
         for block in [self._current, *(self._blocks or ())]:
-            self._handles.loaded.remove(block)
+            self._handles.blocks.remove(block)
         self._current = Block()
         self._blocks = None
         return 0
@@ -187,7 +187,7 @@ class Block:
         self.segment = segment
         self.base = offset
         self.data = data
-        handles.loaded.add(self, len(data))
+        handles.blocks.add(self, len(data))
         return 0
 
     def empty(self) -> int:

@@ -1,8 +1,8 @@
 """A large message on its way back from the disk, in slices.
 
-To read 50 MiB takes 25 ms, in which the loop would serve nobody. A queue asks `Log.far` before it
+Reading 50 MiB takes 25 ms, in which the event loop would serve no other connection. A queue asks `Log.far` before it
 takes a message, and `Log.fetch` reads one that is far; the message then waits in its segment until
-it is taken. What waits there is bounded like all that was read (`loaded`): the oldest goes, and is
+it is taken. What waits there is bounded like all that was read (`block_cache`): the oldest goes, and is
 fetched again when it is wanted.
 """
 
@@ -72,7 +72,7 @@ class Recall:
                 if message is None:
                     return False
                 segment.recalled = Recalled(segment, message)
-                self._store.handles.loaded.add(segment.recalled, len(message.body))
+                self._store.handles.blocks.add(segment.recalled, len(message.body))
             except (OSError, ValueError):
                 # `read` finds the same, and reports it.
                 segment.fetchable = False

@@ -81,7 +81,7 @@ class Recovery:
         files: the disk.
         identity: of the log.
         folder: of its segments.
-        report: told of damage, with a level.
+        report: called with a level and a text for damage.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 A transaction changes several logs, or one log by several records, and a crash between two writes
 would keep a part of it. So everything that its batch is going to write is written to one file and
-synced first. Whoever opens the store next does these writes once more: all of them when the file
+synced first. The next start repeats these writes: all of them when the file
 is whole, none when it is not. The octets go to the places that they had anyway, so doing it twice
 does no harm, unless a segment was removed meanwhile: the file is forgotten before that.
 """

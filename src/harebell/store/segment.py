@@ -122,10 +122,10 @@ class Segment:
 
     Attributes:
         ahead: up to where octets are written that are not used; 0 when there are none.
-        stretching: such octets are being written; nobody may write early meanwhile.
+        stretching: such octets are being written; no early write may happen meanwhile.
         path: of the file.
         positions: where its messages stand, and which are settled.
-        buffer: records that nobody writes yet.
+        buffer: records that no batch has taken yet.
         flying: octets that are being written; None without any. All others before the buffer's
             are there to be read.
         flying_at: the offset of the first of them.
@@ -133,7 +133,7 @@ class Segment:
         large: its only message, while that is large and not on disk; it ends where the buffer
             begins.
         held: octets of it that the memory gauge counts.
-        recall: reads that message from the disk, in slices; None while nobody does.
+        recall: reads that message from the disk, in slices; None while it is not read.
         recalled: it was read so, and not let go yet.
         fetchable: whether that may be tried; not if the disk refused it, or it is damaged.
         made: whether the file exists, or is being made.
@@ -143,7 +143,7 @@ class Segment:
             by records here; None for none.
         newest: when its last message came, in milliseconds since 1970.
         reader: the file, open for reading; for the loop alone.
-        writer: the file, open for writing; for whoever performs a batch alone.
+        writer: the file, open for writing; used by the thread that performs a batch only.
     """
 
     __slots__ = (

@@ -1,6 +1,6 @@
 """A large message of a transient log on its way to disk, in slices.
 
-To write 50 MiB takes the system a tenth of a second, in which the loop would serve nobody. The
+Writing 50 MiB takes 100 ms, in which the event loop would serve no other connection. The
 message stays an object, which readers get, until all of it is written.
 """
 
@@ -15,7 +15,7 @@ from harebell.store.large_record import LargeRecord
 
 if TYPE_CHECKING:
     from harebell.store.log_host import LogHost
-    from harebell.store.transient import TransientLog, TransientSegment
+    from harebell.store.transient_log import TransientLog, TransientSegment
 
 
 class Spill:

@@ -175,7 +175,7 @@ def test_a_large_message_on_disk_is_far_until_it_is_fetched_slice_by_slice() -> 
     assert not turns.log.far(0)
     assert turns.log.read(0).body == LARGE
     turns.log.settle(0)
-    assert turns.bench.store.handles.loaded.octets < LARGE_RECORD_BYTES
+    assert turns.bench.store.handles.blocks.octets < LARGE_RECORD_BYTES
 
 
 def test_several_who_want_the_same_message_share_one_reading() -> None:
@@ -223,7 +223,7 @@ def test_fetched_messages_that_nobody_takes_are_let_go() -> None:
             turns.go_on()
     assert turns.log.far(0)
     assert not turns.log.far(count - 1)
-    assert turns.bench.store.handles.loaded.octets <= READ_HELD_BYTES
+    assert turns.bench.store.handles.blocks.octets <= READ_HELD_BYTES
     assert turns.log.read(0).body == LARGE
 
 

@@ -1,4 +1,4 @@
-"""SASL ANONYMOUS (RFC 4505): whoever comes is the user that the settings name for that."""
+"""SASL ANONYMOUS (RFC 4505): every client is the user that the settings name for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Anonymous(Exchange):
         return context.users.get(context.anonymous) is not None
 
     def step(self, response: bytes) -> bytes | None:
-        """Look the user up; what the client says of itself is for nobody."""
+        """Look the user up; what the client says of itself is ignored."""
         self.name = self.context.anonymous
         user = self.context.users.get(self.name)
         if user is not None and self.context.users.admits(user, self.context.address):

@@ -8,7 +8,7 @@ _PARTS = 3
 
 
 class Plain(Mechanism):
-    """User and password in the clear; nobody acts for another user (RFC 4616 2)."""
+    """User and password in the clear; acting for another user is refused (RFC 4616 2)."""
 
     NAME = "PLAIN"
 

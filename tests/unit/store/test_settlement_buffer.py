@@ -1,4 +1,4 @@
-"""Notes: settled runs grow together, and marks run ahead of what is handed out."""
+"""SettlementBuffer: settled runs grow together, and marks run ahead of what is handed out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from struct import iter_unpack, unpack
 
 from harebell.base.limits import SEEN_AHEAD
 from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED, RecordBuffer, head, payload
-from harebell.store.notes import Notes
+from harebell.store.settlement_buffer import SettlementBuffer
 
 
-def written(notes: Notes) -> list[tuple[int, bytes]]:
+def written(notes: SettlementBuffer) -> list[tuple[int, bytes]]:
     """Kind and payload of the records that the notes leave."""
     buffer = RecordBuffer(0, 0)
     notes.write(buffer, 50, 0)
@@ -23,7 +23,7 @@ def written(notes: Notes) -> list[tuple[int, bytes]]:
 
 
 def test_positions_settled_in_order_are_one_range() -> None:
-    notes = Notes()
+    notes = SettlementBuffer()
     for position in range(10, 20):
         notes.settled(position, position + 1)
     notes.settled(5, 7)
@@ -35,14 +35,14 @@ def test_positions_settled_in_order_are_one_range() -> None:
 
 
 def test_what_was_written_is_told_as_ranges() -> None:
-    notes = Notes()
+    notes = SettlementBuffer()
     notes.settled(0, 3)
     notes.counted(9, 2)
     assert notes.write(RecordBuffer(0, 0), 50, 0) == [(0, 3), (9, 10)]
 
 
 def test_the_last_count_of_a_message_counts() -> None:
-    notes = Notes()
+    notes = SettlementBuffer()
     notes.counted(4, 1)
     notes.counted(4, 2)
     notes.counted(6, 1)
@@ -52,7 +52,7 @@ def test_the_last_count_of_a_message_counts() -> None:
 
 
 def test_a_mark_is_ahead_and_rarely_written() -> None:
-    notes = Notes()
+    notes = SettlementBuffer()
     assert notes.header_mark() == SEEN_AHEAD
     assert not notes.see(SEEN_AHEAD // 2)
     assert written(notes) == []
@@ -64,7 +64,7 @@ def test_a_mark_is_ahead_and_rarely_written() -> None:
 
 
 def test_the_end_says_exactly_what_was_handed_out() -> None:
-    notes = Notes()
+    notes = SettlementBuffer()
     notes.see(17)
     buffer = RecordBuffer(0, 0)
     notes.write_end(buffer, 50, 0)
@@ -74,7 +74,7 @@ def test_the_end_says_exactly_what_was_handed_out() -> None:
 
 
 def test_a_deleted_log_has_no_notes() -> None:
-    notes = Notes()
+    notes = SettlementBuffer()
     notes.settled(0, 1)
     notes.counted(3, 1)
     notes.clear()

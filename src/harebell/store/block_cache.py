@@ -1,7 +1,7 @@
-"""What readers hold of segments: as many octets as the limit allows, those loaded last.
+"""The blocks that the readers of all logs keep in memory, least recently loaded first.
 
-Every log has readers of its own, and each of them keeps what it read from the disk at once, which
-may be a message of any size. There may be many logs, so all of them together have a limit.
+Each reader keeps the block that it read last, which may hold a message of any size. There may be
+many logs, so the limit is for all blocks together.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Protocol
 from harebell.base.limits import READ_HELD_BYTES
 
 
-class Held(Protocol):
-    """Something that was read, and can be read again."""
+class Rereadable(Protocol):
+    """Data read from disk that can be read again."""
 
     def empty(self) -> int:
-        """Let it go."""
+        """Release the data."""
 
 
-class Loaded:
+class BlockCache:
     """The blocks of all readers of a store.
 
     Args:
@@ -31,9 +31,9 @@ class Loaded:
     def __init__(self, most: int = READ_HELD_BYTES) -> None:
         self.octets = 0
         self._most = most
-        self._blocks: dict[Held, int] = {}
+        self._blocks: dict[Rereadable, int] = {}
 
-    def add(self, block: Held, octets: int) -> None:
+    def add(self, block: Rereadable, octets: int) -> None:
         """A block was loaded with so many octets; others are emptied if that is too much."""
         self.remove(block)
         self._blocks[block] = octets
@@ -43,6 +43,6 @@ class Loaded:
             self.remove(oldest)
             oldest.empty()
 
-    def remove(self, block: Held) -> None:
+    def remove(self, block: Rereadable) -> None:
         """A block is not used any more, or is about to be loaded with something else."""
         self.octets -= self._blocks.pop(block, 0)

@@ -1,8 +1,7 @@
-"""A folder that can be opened as if for use, and stays as it is.
+"""A data directory opened for a dry run: reads go to the disk, changes do not.
 
-What is read is read from the folder; what is renamed, cut or removed only seems so. What is written
-to segments is kept in memory, for a transaction that was not finished is written and then read.
-Nothing else is read after it was written.
+Renames, truncations and removals are no-ops. Writes to segments are kept in memory, because the
+redo of an unfinished transaction is read after it is written. Nothing else is read after a write.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from harebell.base.ports import File, Files
 
 
 class _Unread(File):
-    """A new file: it takes octets and keeps none."""
+    """A new file, which discards what is written to it."""
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
-        """Say that everything was written."""
+        """Discard the data; report all of it as written."""
         return len(data)
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """There is nothing."""
+        """Empty."""
         return b""
 
     def size(self) -> int:
-        """There is nothing."""
+        """Empty."""
         return 0
 
     def truncate(self, size: int) -> None:
@@ -120,16 +119,16 @@ class Shadow(Files):
             self._pretended.setdefault(path, set()).add(name)
 
     def make_folder(self, folder: str) -> None:
-        """Pretend."""
+        """No-op: a dry run changes nothing."""
 
     def rename(self, old: str, new: str) -> None:
-        """Pretend."""
+        """No-op: a dry run changes nothing."""
 
     def remove(self, path: str) -> None:
-        """Pretend."""
+        """No-op: a dry run changes nothing."""
 
     def remove_folder(self, folder: str) -> None:
-        """Pretend."""
+        """No-op: a dry run changes nothing."""
 
     def sync_folder(self, folder: str) -> None:
         """There is nothing to sync."""

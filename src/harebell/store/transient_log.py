@@ -1,7 +1,7 @@
 """The log of a queue that does not outlive the process: its messages stay objects in memory.
 
 Where there are too many for that, the next ones are records like those of every log, in segments
-that are written to disk when they are full. Nobody syncs them, and every start removes them.
+that are written to disk when they are full. They are never synced, and every start removes them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.prefetch import prefetch_after
 from harebell.kernels.records import message_octets
-from harebell.store.row import Row
 from harebell.store.segment import Segment
+from harebell.store.segmented_log import SegmentedLog
 from harebell.store.spill import Spill
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class TransientSegment(Segment):
         return moment
 
 
-class TransientLog(Row):
+class TransientLog(SegmentedLog):
     """Messages in segments, the newest of them objects.
 
     Args:
@@ -143,7 +143,7 @@ class TransientLog(Row):
             return None
         messages = segment.messages
         if messages is None:
-            return Row.read(self, position)
+            return SegmentedLog.read(self, position)
         index = position - segment.first
         message: Message | None = messages[index]
         prefetch_after(messages, index)
@@ -186,7 +186,7 @@ class TransientLog(Row):
     def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Make a message a row; False when it cannot be read and that is the end."""
         if segment.messages is None:
-            return Row._pour_one(self, segment, position, builder)  # noqa: SLF001  # a record
+            return SegmentedLog._pour_one(self, segment, position, builder)  # noqa: SLF001  # a record
         message = segment.messages[position - segment.first]
         message = copy_message(message, message.exchange, message.routing_key)
         message.timestamp = self.time_of(position)
@@ -223,7 +223,7 @@ class TransientLog(Row):
         """When a message was appended, in milliseconds since 1970; 0 when it cannot be read."""
         segment = self._find(position)
         if segment is None or segment.messages is None:
-            return Row.time_of(self, position)
+            return SegmentedLog.time_of(self, position)
         assert isinstance(segment, TransientSegment), "as made below"
         return 0 if segment.positions.settled(position) else segment.time_of(position)
 

@@ -2,8 +2,8 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.kernels.records cimport RecordBuffer
 from harebell.store.commit cimport GroupCommit
-from harebell.store.notes cimport Notes
-from harebell.store.row cimport Row
+from harebell.store.settlement_buffer cimport SettlementBuffer
+from harebell.store.segmented_log cimport SegmentedLog
 from harebell.store.segment cimport Segment
 
 cdef int _PERSISTENT
@@ -12,14 +12,14 @@ cdef long long _EARLY_MOST
 cdef int _STAGED
 cdef Py_ssize_t _LARGE
 
-cdef class SegmentLog(Row):
+cdef class DurableLog(SegmentedLog):
     cdef public bint dirty
     cdef GroupCommit _commit
     cdef bint _keep_all
     cdef long long _limit
     cdef Segment _tail
     cdef long long _seen
-    cdef Notes _notes
+    cdef SettlementBuffer _settlements
     cdef list _leaving
     cdef list _sealed
     cdef list _early

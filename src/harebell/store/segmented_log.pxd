@@ -10,7 +10,7 @@ from harebell.store.segment cimport Segment
 
 cdef long long _LARGE
 
-cdef class Row(Log):
+cdef class SegmentedLog(Log):
     cdef readonly str identity
     cdef readonly str folder
     cdef readonly unsigned int seed

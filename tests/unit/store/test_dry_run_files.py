@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from harebell.store.shadow import Shadow, Watched
+from harebell.store.dry_run_files import Shadow, Watched
 from tests.sim.disk import SimDisk
 
 

@@ -2,7 +2,7 @@ from harebell.kernels.records cimport RecordBuffer
 
 cdef long long _AHEAD
 
-cdef class Notes:
+cdef class SettlementBuffer:
     cdef readonly long long handed
     cdef readonly long long mark
     cdef long long _marked

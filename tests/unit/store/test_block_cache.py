@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.store.loaded import Loaded
+from harebell.store.block_cache import BlockCache
 from tests.unit.store.stores import Bench, message
 
 
@@ -18,7 +18,7 @@ def _logs(bench: Bench, count: int, body: bytes) -> list:  # type: ignore[type-a
 
 def test_what_all_logs_keep_of_what_they_read_has_a_limit() -> None:
     bench = Bench(segment_octets=1 << 30)
-    bench.store.handles.loaded = loaded = Loaded(100_000)
+    bench.store.handles.blocks = loaded = BlockCache(100_000)
     logs = _logs(bench, 20, bytes(9_000))
     for number in range(3):
         for log in logs:
@@ -31,7 +31,7 @@ def test_what_all_logs_keep_of_what_they_read_has_a_limit() -> None:
 
 def test_a_message_larger_than_the_limit_is_kept_alone() -> None:
     bench = Bench(segment_octets=1 << 30)
-    bench.store.handles.loaded = loaded = Loaded(10_000)
+    bench.store.handles.blocks = loaded = BlockCache(10_000)
     logs = _logs(bench, 4, bytes(50_000))
     for log in logs:
         assert log.read(0).body == b"0" + bytes(50_000)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harebell.store.log import SegmentLog
+from harebell.store.durable_log import DurableLog
 from tests.unit.store.stores import Bench, message
 
 COUNT = 12
 
 
-def _filled() -> tuple[Bench, SegmentLog]:
+def _filled() -> tuple[Bench, DurableLog]:
     """A log of twelve messages, two in every segment."""
     bench = Bench(segment_octets=512)
     log = bench.log()

@@ -12,9 +12,9 @@ from harebell.base.message import PERSISTENT, Message
 from harebell.kernels.records import STAGED
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.large_record import LargeRecord
-from harebell.store.notes import Notes, write_all_of
-from harebell.store.row import Row
 from harebell.store.segment import Segment, encode_header
+from harebell.store.segmented_log import SegmentedLog
+from harebell.store.settlement_buffer import SettlementBuffer, write_all_of
 
 if TYPE_CHECKING:
     from harebell.store.log_host import LogHost
@@ -27,7 +27,7 @@ _STAGED = STAGED
 _LARGE = LARGE_RECORD_BYTES
 
 
-class SegmentLog(Row):
+class DurableLog(SegmentedLog):
     """Records in segments.
 
     Args:
@@ -45,7 +45,7 @@ class SegmentLog(Row):
         self._limit = segment_octets
         self._tail: Segment | None = None
         self._seen = 0
-        self._notes = Notes()
+        self._settlements = SettlementBuffer()
         self._leaving: list[Segment] = []
         self._sealed: list[Segment] = []
         self._early: list[Segment] = []
@@ -127,7 +127,7 @@ class SegmentLog(Row):
         self._live -= 1
         if self._counted is not None:
             self._counted.pop(position, None)
-        self._notes.settled(position, position + 1)
+        self._settlements.settled(position, position + 1)
         if not self.dirty:
             self._touch()
         if segment.positions.live == 0:
@@ -136,7 +136,7 @@ class SegmentLog(Row):
 
     def see(self, position: int) -> int:
         """Everything below a position was handed out: keep the mark on disk ahead of that."""
-        if self._notes.see(position) and not self.dirty:
+        if self._settlements.see(position) and not self.dirty:
             self._touch()
         return 0
 
@@ -151,7 +151,7 @@ class SegmentLog(Row):
             self._live -= done
             if done:
                 low, high = max(first, segment.first), min(end, segment.positions.end())
-                self._notes.settled(low, high)
+                self._settlements.settled(low, high)
                 self._touch()
             if done and segment.positions.live == 0:
                 self._emptied(segment)
@@ -164,7 +164,7 @@ class SegmentLog(Row):
     def set_count(self, position: int, count: int) -> int:
         """Remember how many deliveries of a record have failed."""
         if self._set_count(position, count):
-            self._notes.counted(position, count)
+            self._settlements.counted(position, count)
             self._touch()
         return 0
 
@@ -187,7 +187,7 @@ class SegmentLog(Row):
         self._live = 0
         self._gauge.take(self._held)
         self._held = 0
-        self._notes.clear()
+        self._settlements.clear()
         self._counted = None
         for segment in self.segments:
             segment.held = 0
@@ -204,7 +204,7 @@ class SegmentLog(Row):
         self.segments = list(found.segments)
         self.has_large = bool(self.segments)
         self._seen = found.seen
-        self._notes.adopt(found.seen)
+        self._settlements.adopt(found.seen)
         self._counted = found.counts or None
         if not self.segments:
             return
@@ -239,8 +239,8 @@ class SegmentLog(Row):
     def close(self) -> int:
         """The store ends in good order: say what was handed out."""
         if self._tail is not None and not self._gone:
-            self._write_notes(self._tail)
-            self._notes.write_end(self._tail.buffer, self._end, self._clock.ms)
+            self._write_settlements(self._tail)
+            self._settlements.write_end(self._tail.buffer, self._end, self._clock.ms)
             self._touch()
         return 0
 
@@ -258,7 +258,7 @@ class SegmentLog(Row):
             return part
         tail = self._tail
         if tail is not None:
-            self._write_notes(tail)
+            self._write_settlements(tail)
             self._carry_over(tail)
         part.removals = sorted(self._leaving, key=lambda segment: segment.first)
         self._leaving = []
@@ -339,7 +339,7 @@ class SegmentLog(Row):
         fresh.limit = self._limit
         now = self._clock.ms
         fresh.newest = now
-        mark = self._notes.header_mark()
+        mark = self._settlements.header_mark()
         before = 0 if tail is None else tail.end()
         fresh.buffer.raw(encode_header(self.identity, self._end, now, mark, before))
         self._tail = fresh
@@ -387,9 +387,9 @@ class SegmentLog(Row):
                 self._touch()
         return 0
 
-    def _write_notes(self, tail: Segment) -> None:
+    def _write_settlements(self, tail: Segment) -> None:
         """Write down what was settled and counted since the last batch."""
-        for first, end in self._notes.write(tail.buffer, self._end, self._clock.ms):
+        for first, end in self._settlements.write(tail.buffer, self._end, self._clock.ms):
             if first < tail.first:
                 for segment in self.segments[self._index(first) : self._index(end - 1) + 1]:
                     tail.refer(segment.first)

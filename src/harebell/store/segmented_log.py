@@ -1,7 +1,6 @@
-"""Segments in a row: where a position stands, which message comes next, and reading it.
+"""A log as a sequence of segments: find a position, the next message, and read it.
 
-What is appended and settled is the business of `SegmentLog` (`log`), whose messages may outlive the
-process, and of `TransientLog` (`transient`).
+Appending and settling differ: `DurableLog` keeps messages over a restart, `TransientLog` does not.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _LARGE = LARGE_RECORD_BYTES
 
 
-class Row(Log):
+class SegmentedLog(Log):
     """The segments of one log, without gaps of which anybody asks.
 
     Args:
@@ -248,7 +247,7 @@ class Row(Log):
     def _forget_recalled(self, segment: Segment) -> None:
         """The large message that was fetched for a segment is not wanted any more."""
         if segment.recalled is not None:
-            self._store.handles.loaded.remove(segment.recalled)
+            self._store.handles.blocks.remove(segment.recalled)
             segment.recalled = None
 
     def _forget_large(self, segment: Segment) -> None:

@@ -1,6 +1,6 @@
-"""What a log has to write down beside messages: what is settled, counted and handed out.
+"""Settled positions, delivery counts and the hand-out mark of a log, until the next commit.
 
-Between two batches it gathers here, and leaves as a few records (FORMAT.md, kinds 2 to 4).
+They are gathered here between two commits and written as a few records (FORMAT.md, kinds 2 to 4).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from harebell.store.segment import Segment
 _AHEAD = SEEN_AHEAD
 
 
-class Notes:
-    """The notes of one log.
+class SettlementBuffer:
+    """What one log has to write beside messages.
 
     Attributes:
         handed: every position below it was handed out.

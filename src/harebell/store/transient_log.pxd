@@ -3,7 +3,7 @@ from harebell.base.message cimport Message, copy_message
 from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.prefetch cimport prefetch_after
 from harebell.kernels.records cimport message_octets
-from harebell.store.row cimport Row
+from harebell.store.segmented_log cimport SegmentedLog
 from harebell.store.segment cimport Segment
 
 cdef long long _FIRST_LIMIT
@@ -23,7 +23,7 @@ cdef class TransientSegment(Segment):
     cpdef int stamp(self, long long now) except -1
     cpdef long long time_of(self, long long position) except -1
 
-cdef class TransientLog(Row):
+cdef class TransientLog(SegmentedLog):
     cdef long long _limit
     cdef TransientSegment _tail
 
