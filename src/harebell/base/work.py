@@ -1,7 +1,7 @@
 """Work has a budget: what is done in a turn is counted, in units of about a microsecond.
 
-The user who is served may spend so many units; then the others have their turn. A frame that is read
-counts by itself. What costs more than an ordinary frame is charged where it is done:
+The user who is served may spend so many units; then the others have their turn. A frame that is
+read counts by itself. What costs more than an ordinary frame is charged where it is done:
 
     begin(4000) ... charge(25) ... charge(3) -> True: stop here, go on in another turn ... end()
 
