@@ -1,9 +1,9 @@
 """A large message on its way back from the disk, in slices.
 
 Reading 50 MiB takes 25 ms, in which the event loop would serve no other connection. A queue asks
-`Log.far` before it takes a message, and `Log.fetch` reads one that is far. The message then waits in
-its segment until it is taken. Waiting messages count in the block cache: the oldest is released, and
-fetched again when a consumer is ready for it.
+`Log.far` before it takes a message, and `Log.fetch` reads one that is far. The message then waits
+in its segment until it is taken. Waiting messages count in the block cache: the oldest is released,
+and fetched again when a consumer is ready for it.
 """
 
 from __future__ import annotations
