@@ -22,7 +22,7 @@ HOT = (
     "harebell.kernels.output",
     "harebell.base.message",
     "harebell.base.sequence",
-    "harebell.model.queue.classic",
+    "harebell.model.queue.queue",
     "harebell.front.amqp_0_9_1.connection",
 )
 
