@@ -5,6 +5,8 @@ An entry that is no longer needed fails its test.
 
 from __future__ import annotations
 
+_CLIENT = ("channel", "connection", "consumer", "requests")
+
 FUNNELS: dict[str, str] = {
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",
@@ -31,3 +33,70 @@ FUNNELS: dict[str, str] = {
     "error is told by the batch, and the shell ends the process",
 }
 """Files that may catch every exception, so that an error of one peer or user stops no other."""
+
+CIRCLES: dict[tuple[str, ...], str] = {
+    ("harebell.admin.catalog", "harebell.admin.command"): "the catalog has the commands in their "
+    "order, and a noun that is imported alone finds its place there",
+    ("harebell.cli.definitions", "harebell.cli.nouns"): "export and import are actions of a noun, "
+    "and written by hand because they read and write files",
+    **{
+        tuple(f"harebell.client.{api}.{name}" for name in _CLIENT): "a connection opens channels, "
+        "which have consumers and requests, and each of them waits on the connection"
+        for api in ("aio", "blocking")
+    },
+    (
+        "harebell.front.amqp_0_10.file_stage",
+        "harebell.front.amqp_0_10.file_stream_adapter",
+    ): "the adapter keeps the file.stage that is arriving, which reports to it",
+    (
+        "harebell.front.amqp_0_10.publishing",
+        "harebell.front.amqp_0_10.session",
+        "harebell.front.amqp_0_10.subscription",
+    ): "a session publishes and has subscriptions, which deliver through it",
+    tuple(
+        f"harebell.front.amqp_0_10_transitional.{name}"
+        for name in ("channel", "deliveries", "refused", "sessions")
+    ): "a channel has a session, whose deliveries and refused transfers go through the channel",
+    (
+        "harebell.front.common.base_connection",
+        "harebell.front.common.connection_registry",
+    ): "the registry holds connections, and each of them reports to it",
+    (
+        "harebell.front.file_stream.file_consumer",
+        "harebell.front.file_stream.file_lane",
+    ): "a consumer of files sends through its lane, which knows the consumer",
+    ("harebell.model.binding", "harebell.model.exchange.kind"): "an exchange has bindings, and a "
+    "binding leads from an exchange",
+    (
+        "harebell.model.consumer",
+        "harebell.model.queue.contract",
+        "harebell.model.queue.features.consumers",
+    ): "a queue has consumers, and a consumer knows its queue",
+    (
+        "harebell.model.dead_letter",
+        "harebell.model.dead_letter_scheduler",
+    ): "dead letters wait in the scheduler, which publishes them",
+    ("harebell.model.firehose", "harebell.model.router"): "the firehose publishes copies through "
+    "the router, which asks it whether it is on",
+    ("harebell.model.lease", "harebell.model.lease_group"): "leases have groups, and a group "
+    "reports its end",
+    (
+        "harebell.model.queue.features.byte_accounting",
+        "harebell.model.queue.features.limits",
+    ): "a limit in bytes has an account, which counts for that limit",
+    (
+        "harebell.model.queue.order.contract",
+        "harebell.model.queue.order.fifo",
+        "harebell.model.queue.position_range",
+    ): "every order is made of first-in-first-out orders, and ranges are read through them",
+    (
+        "harebell.server.app",
+        "harebell.server.net.connection",
+        "harebell.server.net.listener",
+    ): "the app opens listeners, which accept connections, which use what the app shares",
+    ("harebell.store.commit", "harebell.store.redo"): "a batch writes the redo file with the same "
+    "function that writes segments",
+    ("harebell.store.spill", "harebell.store.transient_log"): "a transient log has large messages "
+    "spilled, and is told when one is on disk",
+}
+"""Files that import each other, imports for types included, and why they are not one file."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from harebell.base.limits import BULK_READS_AHEAD
 from harebell.client.bulk import ALL_COLUMNS, ArrowBatch
-
-if TYPE_CHECKING:
-    from harebell.client.blocking.channel import Channel
+from harebell.client.protocol.channel import CoreChannel
 
 _SPARSEST = 256
 """Positions for each message, as a priority queue has them."""
 
 
+class BulkChannel(Protocol):
+    """What a bulk read uses of a channel."""
+
+    core: CoreChannel
+    connection: Any
+
+
 def arrow_batches(
-    channel: Channel,
+    channel: BulkChannel,
     queue: str,
     first: int,
     end: int,

@@ -15,7 +15,6 @@ from harebell.model.binding import Binding
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
-    from harebell.model.queue_context import QueueContext
 
 
 ALTERNATE = "alternate-exchange"
@@ -80,7 +79,7 @@ class Exchange:
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
         """Refuse arguments of a declaration that this kind cannot use; `thing` names it."""
 
-    def enter(self, context: QueueContext) -> None:
+    def enter(self, context: Any) -> None:
         """Become part of a vhost, which lends what the kinds that look, choose or keep need."""
 
     def leave(self) -> None:

@@ -17,9 +17,7 @@ from harebell.model.queue.position_range import Span, cannot_be_spanned
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
-    from harebell.model.binding import Binding
     from harebell.model.queue.features.limits import Incoming
-    from harebell.model.queue_context import QueueContext
 
 ACCEPTED = 0
 """The queue took the message."""
@@ -75,7 +73,8 @@ class Queue:
         self.auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments or {}
-        self.bound: dict[Hashable, Binding] | None = None
+        # Of `Binding`, which knows queues.
+        self.bound: dict[Hashable, Any] | None = None
         self.itself: tuple[Queue, ...] = (self,)
         self.consumers = Consumers()
         self.browsers: Sequence[Consumer] = ()
@@ -130,8 +129,12 @@ class Queue:
         """Return whether a message of that size is neither refused nor has another one dropped."""
         return True
 
-    def join(self, context: QueueContext) -> None:
-        """Become part of a vhost, and use what it has."""
+    def join(self, context: Any) -> None:
+        """Become part of a vhost, and use what it has.
+
+        Args:
+            context: a `QueueContext`, which knows queues; this module must not know it.
+        """
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Apply settings, to the messages in the queue too.
