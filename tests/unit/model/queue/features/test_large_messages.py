@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
-from harebell.model.queue.factory import classic_queue, priority_queue
+from harebell.model.queue.factory import classic_queue, keyed_queue, priority_queue, quorum_queue
 from harebell.model.queue.queue import MessageQueue
+from harebell.store.memory import MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, message, rest
 
@@ -127,3 +129,27 @@ def test_the_head_of_the_most_urgent_level_of_a_priority_queue_is_read_in_slices
     (level,) = [level for level, log in logs.items() if log.fetching]
     logs[level].fetched(0)
     assert taker.bodies == [b"urgent", b"plain"]
+
+
+def test_a_quorum_queue_drops_what_came_back_first_and_unread() -> None:
+    log = FarLog()
+    queue = quorum_queue("q", "/", log, MemoryStore(Gauge()).commit, durable=True)
+    for number in range(3):
+        queue.publish(message(b"%d" % number))
+    assert queue.get() is not None
+    queue.requeue(0)
+    log.far_ones.add(0)
+    queue.configure({"max-length": 2})
+    assert rest(queue) == [b"1", b"2"]
+    assert log.live() == 0
+
+
+def test_a_queue_with_ordering_keys_counts_what_waits_when_it_drops_unread() -> None:
+    log = FarLog(0)
+    arguments = {"x-group-key": "key"}
+    queue = keyed_queue("q", "/", log, arguments=arguments)
+    for number in range(3):
+        queue.publish(message(b"%d" % number))
+    queue.configure({"max-length": 2})
+    assert queue.ready_count() == 2
+    assert log.live() == 2
