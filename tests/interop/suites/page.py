@@ -1,4 +1,4 @@
-"""Writes docs/reference/interop.md from what the suites came to, and reads its table again."""
+"""Write docs/reference/interop.md from the results of the suites."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tests.interop.suites.outcomes import Outcomes
 _HEAD = """\
 # Tests of other clients
 
-The clients below have test suites of their own, written by their authors against RabbitMQ.
-`make interop` fetches the releases named here, runs their tests on Harebell and on RabbitMQ, and
-writes this page. The tests are run as they are, those in Python 2 rewritten for Python 3; both
-brokers have a network of their own, without a way out, and start afresh for every suite.
+The authors of the clients below have written test suites for RabbitMQ. `make interop` downloads the
+releases named here, runs their tests on Harebell and on RabbitMQ, and writes this page. The tests are not
+changed, except that those in Python 2 are converted to Python 3. Both brokers run in a network without
+access to other networks, and are started anew for every suite.
 
 """
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one suite came to on both brokers."""
+    """The results of one suite on both brokers."""
 
     suite: Suite
     harebell: Outcomes
@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def worse(self) -> list[str]:
-        """Tests that pass on RabbitMQ and not on Harebell."""
+        """Return the tests that pass only on RabbitMQ."""
         return sorted(
             test for test, passed in self.rabbitmq.items()
             if passed and not self.harebell.get(test, False)
@@ -36,7 +36,7 @@ class Comparison:
 
     @property
     def better(self) -> list[str]:
-        """Tests that pass on Harebell and not on RabbitMQ."""
+        """Return the tests that pass only on Harebell."""
         return sorted(
             test for test, passed in self.harebell.items()
             if passed and not self.rabbitmq.get(test, False)
@@ -44,7 +44,7 @@ class Comparison:
 
     @property
     def neither(self) -> list[str]:
-        """Tests that pass on no broker."""
+        """Return the tests that pass on neither broker."""
         tests = {*self.harebell, *self.rabbitmq}
         return sorted(
             test for test in tests
@@ -53,15 +53,15 @@ class Comparison:
 
     @property
     def tests(self) -> int:
-        """How many tests there are."""
+        """Return the number of tests."""
         return len({*self.harebell, *self.rabbitmq})
 
 
 def reason(suite: Suite, test: str, *, better: bool = False) -> str:
-    """Why a test does not pass everywhere, or "" if nobody has looked yet.
+    """Return why a test does not pass on both brokers, "" if the reason is not known.
 
     Args:
-        suite: where it is from.
+        suite: the suite of the test.
         test: its name.
         better: whether it passes on Harebell.
     """
@@ -72,7 +72,7 @@ def reason(suite: Suite, test: str, *, better: bool = False) -> str:
 
 
 def render(comparisons: list[Comparison], versions: dict[str, str], date: str) -> str:
-    """The whole page."""
+    """Return the text of the page."""
     took_part = ", ".join(f"{name} {version}" for name, version in versions.items())
     lines = [f"{_HEAD}Run on {date} with {took_part}.", ""]
     lines += ["| suite | tests | pass on RabbitMQ | pass on Harebell |", "|---|---|---|---|"]
