@@ -1,12 +1,12 @@
-"""Messages whose header BCC is for nobody to see, and who keeps it all the same.
+"""BCC: hide the header `BCC` from consumers, and keep it for later routing.
 
-    publish --- BCC: [b] ---> queues               keep it, and show it to nobody: a dead letter
-                                                   goes to its keys again
-                         ---> a delayed exchange   keeps it: its keys count when the message goes on
+    publish --- BCC: [b] ---> queues               keep it hidden; a dead letter is routed by its
+                                                   keys again
+                         ---> a delayed exchange   keeps it: its keys are used when it is routed
 
-In class basic a message that hides its blind keys is of a family of its own, also on disk; whoever
-reads it gets it converted, without the header. In other classes, and those of 0-10, queues get a
-message without it, and what they are not shown travels in the object, as far as memory.
+In class basic such a message has a property family of its own, also on disk; readers get it
+converted, without the header. In other classes and in 0-10 the queues get a message without the
+header; the hidden part is kept in the object, so only in memory.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ BLIND = "BCC"
 
 
 class Blind(Message):
-    """What queues get of a message with blind keys that is not of class basic.
+    """A message that hides its blind keys and is not of class basic.
 
     Args:
         exchange: the exchange it was published to.
         routing_key: the routing key it was published with.
-        seen: its properties without the blind keys.
-        whole: its properties as they came.
+        seen: the properties without the blind keys.
+        whole: the properties as published.
         body: its body.
     """
 
@@ -55,17 +55,17 @@ def _of_family(message: Message, family: int) -> Message:
 
 
 def hidden(message: Message) -> Message:
-    """A message of class basic that keeps its blind keys to itself."""
+    """Return a message of class basic that hides its blind keys."""
     return _of_family(message, FAMILY_BLIND)
 
 
 def whole(message: Message) -> Message:
-    """A message with the blind keys that it kept to itself; the same one if it kept none."""
+    """Return a message with its hidden blind keys; the same object if it hides none."""
     return _of_family(message, FAMILY_09) if message.family == FAMILY_BLIND else message
 
 
 def revealed(message: Message) -> Message:
-    """A copy of a message with everything that its publisher gave it."""
+    """Return a copy of a message with all properties that its publisher sent."""
     if isinstance(message, Blind):
         properties = message._whole  # noqa: SLF001  # this module's own
         return Message(message.exchange, message.routing_key, properties, message.body)

@@ -1,4 +1,4 @@
-"""The broker: vhosts, and what they share."""
+"""The broker: the vhosts, and the parts that they share."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ DEFAULT_VHOST = "/"
 
 
 class Broker:
-    """Everything that outlives a connection.
+    """A broker: everything that is not bound to a connection.
 
     Args:
-        store: opens the queues' logs.
-        gauge: counts the memory that queued messages take.
-        headers_of: decodes a message's headers.
-        editor: looks into messages and changes them; without it dead letters have no history.
-        clock: the time of day.
-        chooser: chooses at random for the exchanges; without it always alike.
-        node: its name, as what watches it is told.
-        default_queue_type: of queues declared without one where the vhost has none either.
-        work: counts what is done; without it, nobody stops for others.
+        store: opens the logs of queues.
+        gauge: counts the memory of queued messages.
+        headers_of: decodes the headers of a message.
+        editor: reads and changes messages; without it dead letters have no history.
+        clock: wall clock and monotonic clock.
+        chooser: makes random choices for the exchanges; None for a fixed choice.
+        node: the name of the node for events and monitoring.
+        default_queue_type: the queue type if neither the declaration nor the vhost has one.
+        work: the work budget; None for no limit per turn.
 
     Attributes:
         store: as given.
         commit: the store's group commit.
-        events: told on the event exchange.
-        log: the log exchange, which is told lines if that is configured.
+        events: published to the event exchange.
+        log: the log exchange; gets log lines if it is configured.
         global_parameters: values for all vhosts.
         default_queue_type: as given.
-        timers: whoever is to be woken; the shell runs them when they are due.
-        branches: of distributed transactions.
-        leases: groups that claim messages of queues.
-        staging: files that arrive in parts and are not published yet.
-        publishers: what named publishers have published.
-        stages: batches that arrive in parts and are not committed yet.
-        ceilings: how much it may have of everything; changed by `limit`.
+        timers: pending timers; the server runs them when they are due.
+        branches: the branches of distributed transactions.
+        leases: the lease groups.
+        staging: files (class file) that arrive in parts and are not published yet.
+        publishers: the last batches of named publishers.
+        stages: batches that arrive in parts and are not committed yet (stages).
+        ceilings: broker-wide limits; changed by `limit`.
     """
 
     def __init__(
@@ -103,14 +103,14 @@ class Broker:
         self.events.attach(first.router)
 
     def limit(self, ceilings: Ceilings) -> None:
-        """Have no more than that of everything, where something new is made."""
+        """Set the broker-wide limits; they apply to what is declared later."""
         ceilings.every = self.vhosts
         self.ceilings = ceilings
         for vhost in self.vhosts.values():
             vhost.ceilings = ceilings
 
     def add_vhost(self, name: str, metadata: Metadata | None = None) -> VHost:
-        """Make a vhost with its predeclared exchanges; the existing one when there is one."""
+        """Add a vhost with its predeclared exchanges, or return the existing one."""
         vhost = self.vhosts.get(name)
         if vhost is None:
             self.ceilings.check_vhost(name)
@@ -125,7 +125,7 @@ class Broker:
         return vhost
 
     def delete_vhost(self, vhost: VHost) -> None:
-        """Forget a vhost and everything in it; its connections must be closed before."""
+        """Delete a vhost and everything in it; its connections must be closed before."""
         vhost.clear()
         self.branches.vhost_gone(vhost.name)
         self.staging.vhost_gone(vhost.name)
@@ -151,13 +151,13 @@ class Broker:
         return vhost
 
     def restore(self) -> list[str]:
-        """Bring back what outlived the last process; called once, before the first connection.
+        """Restore everything durable; called once, before the first connection.
 
         Returns:
-            A sentence for whatever could not be brought back, for the log.
+            A log line for each thing that could not be restored.
 
         Raises:
-            StoreError: the definitions have something that this version does not know.
+            StoreError: the definitions contain something unknown to this version.
         """
         for (name,), row in self.store.definitions.load("vhost"):
             found = self.vhosts.get(name) or self._take_in(name)
@@ -172,7 +172,7 @@ class Broker:
             lambda name: (self.vhosts.get(name) or self._take_in(name)).parameters, self.store
         )
         self.global_parameters.restore()
-        # Before any queue: rows of a batch that was not committed are in none of them.
+        # Before the queues: rows of a batch that was not committed are in no queue.
         self.publishers.restore()
         self.stages.restore(self._next_batch)
         for vhost, exchange in restored_exchanges(self.store):
@@ -187,12 +187,12 @@ class Broker:
         return lost
 
     def _next_batch(self, key: Key) -> int | None:
-        """The smallest number that a publisher can commit; None for one that is unknown."""
+        """Return the smallest batch number that a publisher can commit; None for an unknown one."""
         entry = self.publishers.find(key)
         return None if entry is None else entry.next
 
     def tick(self) -> None:
-        """Half a second or so has passed: do what nobody's input causes."""
+        """Do periodic work, about twice a second."""
         self.events.actor = INTERNAL_USER
         self.timers.run()
         if self._awaiting:
@@ -203,14 +203,14 @@ class Broker:
             self.events.tell()
 
     def committed(self) -> None:
-        """A commit is on disk: go on with what waited for it."""
+        """Continue with everything that waited for the commit."""
         waiting = self._awaiting[:]
         self._awaiting.clear()
         for queue in waiting:
             queue.committed()
 
     def weaker(self) -> list[str]:
-        """Who asked for less durability than that a confirm waits for the disk, and for which."""
+        """Return the vhosts and policies whose confirms do not wait for a sync."""
         asked = []
         for _, vhost in sorted(self.vhosts.items()):
             asked.append((f"vhost '{vhost.name}'", vhost.metadata.durability))
@@ -220,7 +220,7 @@ class Broker:
         return [f"{who} ({word})" for who, word in asked if word not in ("", FSYNC)]
 
     def totals(self) -> dict[str, int]:
-        """Counts over all vhosts: queues, consumers, messages ready and unacknowledged."""
+        """Return counts over all vhosts: queues, consumers, messages ready and unacknowledged."""
         queues = [queue for vhost in self.vhosts.values() for queue in vhost.queues.values()]
         return {
             "queues": len(queues),

@@ -1,6 +1,6 @@
-"""Dead-lettering: where messages go that a queue could not get rid of in the usual way.
+"""Dead-lettering: republish rejected, expired and dropped messages of a queue.
 
-A dead message is published again, to the queue's dead-letter exchange, with its history in headers:
+A dead letter is published to the dead-letter exchange of the queue, with its history in headers:
 
     x-death               array of tables, the newest event first, one per queue and reason:
                           count, reason, queue, time of the first, exchange, routing-keys, and
@@ -9,11 +9,11 @@ A dead message is published again, to the queue's dead-letter exchange, with its
                           there is a history
     x-last-death-*        the same of the last event
 
-Its routing keys are those that it was published with, CC and BCC among them; or the one that the
-queue says, and then CC and BCC are gone.
+It keeps its routing keys, CC and BCC included, or gets the dead-letter routing key of the queue; CC
+and BCC are then removed.
 
-A message does not go to a queue where it died before unless somebody rejected it since: it would
-go round for ever.
+A message is not published to a queue where it died before, unless it was rejected since: it would
+circulate for ever.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _MS = 1000
 
 
 def _texts(value: Any) -> list[str]:
-    """What of a header is a list of texts."""
+    """Return the strings of a header that is a list of strings."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _history(headers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The events that a message carries, one per queue and reason.
+    """Return the `x-death` events of a message, one per queue and reason.
 
-    What does not look like one is left out. Of several for a queue and a reason, which only a
-    client can have written, the first counts; if it has no count, it gets their number.
+    Invalid events are left out. Only a client can have written several for the same queue and
+    reason: the first is used, and if it has no count, its count is their number.
     """
     found = headers.get(HISTORY)
     if not isinstance(found, list):
@@ -79,7 +79,7 @@ def _history(headers: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def is_cycle(history: list[dict[str, Any]], queue: str) -> bool:
-    """Whether a message would come back to a queue where it died without anybody's wish."""
+    """True if dead-lettering forms a cycle without a rejection."""
     for event in history:
         if event.get("reason") == REJECTED:
             return False
@@ -89,16 +89,16 @@ def is_cycle(history: list[dict[str, Any]], queue: str) -> bool:
 
 
 class DeadLetters:
-    """Where the dead messages of one queue go.
+    """The dead-letter settings of one queue.
 
     Args:
         queue: the name of the queue.
         exchange: the name of its dead-letter exchange, which need not exist.
-        routing_key: what they are routed by; None keeps their own keys.
-        router: of the vhost.
-        editor: looks into messages and changes them.
-        clock: the time of day.
-        chain: letters of the vhost that are sent one after the other.
+        routing_key: the dead-letter routing key; None keeps the keys of the messages.
+        router: the router of the vhost.
+        editor: reads and changes messages.
+        clock: wall clock.
+        chain: the dead-letter scheduler of the vhost.
     """
 
     def __init__(
@@ -120,24 +120,24 @@ class DeadLetters:
         self._chain = chain
 
     def send_later(self, message: Message, reason: str) -> None:
-        """Publish a dead message again after the one that it follows from, if there is one."""
+        """Publish a dead letter after the one that caused it, if there is one."""
         self._chain.send(self, message, reason)
 
     def room(self, *, in_turns: bool) -> int:
-        """Messages that the queue may drop now, of too many; as for `DeadLetterScheduler`."""
+        """Return how many messages the queue may drop now, see `DeadLetterScheduler.room`."""
         return self._chain.room(in_turns=in_turns)
 
     def send(self, message: Message, reason: str, taken: set[str] | None = None) -> int:
-        """Publish a dead message again.
+        """Publish a dead letter.
 
         Args:
-            message: what died.
-            reason: what of.
-            taken: the names of the queues that took it before, which do not get it again; those
-                that take it now are added. None for a message that nobody sends again.
+            message: the message.
+            reason: why it is dead-lettered.
+            taken: the names of queues that have taken it already and do not get it again; those
+                that take it now are added. None if the message is not sent again.
 
         Returns:
-            GONE or NOWHERE, or what the queues said that got it.
+            GONE or NOWHERE, or the result of the queues that got it.
         """
         exchange = self._router.exchanges.get(self._exchange)
         if exchange is None:
@@ -185,7 +185,7 @@ class DeadLetters:
     def _events(
         self, message: Message, reason: str, headers: Mapping[str, Any], keys: list[str]
     ) -> dict[str, Any]:
-        """The headers that tell of this death."""
+        """Return the headers that describe this event."""
         history = _history(headers)
         first = not history or "x-first-death-reason" not in headers
         mine = [e for e in history if e["queue"] == self._queue and e.get("reason") == reason]

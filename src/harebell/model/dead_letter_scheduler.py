@@ -1,16 +1,17 @@
-"""Chains of dead letters: a full queue drops a message into another, which is full too, and so on.
+"""Dead-letter scheduler: full queues that dead-letter to full queues, without recursion.
 
-A chain is as long as there are queues, and where dead-letter exchanges send to many queues it has
-as many branches as there are ways through them: with ten queues that all drop into each other one
-message ends as millions. So nothing here nests, and a turn sends only so much of it:
+A message that a full queue drops may make the next queue drop one. Such a chain is as long as there
+are queues, and has as many branches as there are paths through them: with ten queues that all drop
+into each other one message becomes millions. So dead letters are sent in a loop, and only
+CHAINED_PER_TURN of them per turn:
 
-    a publish     q1 is full -> letter -> q2, q3 are full -> letters -> ...
-                  CHAINED_PER_TURN letters later: full queues keep what they got, and drop it in
-                  their own next turns
-    reject-publish-dlx   such a queue cannot keep it: what is left goes on in the next turn
+    a publish     q1 is full -> dead letter -> q2, q3 are full -> dead letters -> ...
+                  after CHAINED_PER_TURN of them full queues keep what they got, and drop it in
+                  the next turns
+    reject-publish-dlx   such a queue cannot keep it: the rest is sent in the next turn
 
-Each letter's followers go before those that waited already, so that only one way through the queues
-waits in memory, and not all of them.
+Dead letters that one of them causes are sent before those that wait already (depth first), so that
+only one path through the queues is in memory, and not all of them.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ _AT_ONCE = 2
 
 
 class DeadLetterScheduler:
-    """The dead letters of a vhost's full queues, sent one after the other.
+    """The dead letters of the full queues of a vhost, sent one after the other.
 
     Args:
-        timers: of the broker; the next turn is told by them.
+        timers: the timers of the broker; they start the next turn.
 
     Attributes:
-        work: of the broker; counts what is sent.
+        work: the work budget of the broker; charged for each dead letter.
     """
 
     def __init__(self, timers: Timers) -> None:
@@ -49,7 +50,7 @@ class DeadLetterScheduler:
         self._sent = 0
 
     def send(self, letters: DeadLetters, message: Message, reason: str) -> None:
-        """Send a dead letter now, or after the one that it follows from."""
+        """Send a dead letter now, or after the one that caused it."""
         if self._sending:
             self._followers.append((letters, message, reason))
             return
@@ -58,10 +59,10 @@ class DeadLetterScheduler:
             self.go_on()
 
     def room(self, *, in_turns: bool) -> int:
-        """Messages that a full queue may drop now.
+        """Return how many messages a full queue may drop now.
 
         Args:
-            in_turns: whether it drops others in its next turn anyway.
+            in_turns: whether it continues to drop messages in its next turn anyway.
         """
         if not self._sending:
             return _AT_ONCE if in_turns else LETTERS_PER_TURN
@@ -70,7 +71,7 @@ class DeadLetterScheduler:
         return max(CHAINED_PER_TURN - self._sent - len(self._followers) - len(self._waiting), 0)
 
     def go_on(self) -> None:
-        """Send what waits, as much as one turn has time for."""
+        """Send waiting dead letters, at most CHAINED_PER_TURN."""
         waiting = self._waiting
         followers = self._followers
         self._sent = 0

@@ -1,9 +1,9 @@
-"""What was seen before: a bounded memory of header values, each for a while or for good.
+"""Deduplication cache: a bounded memory of header values, with or without a TTL.
 
-    an entry in the log   expiry, 8 octets, milliseconds since 1970, 0 for never | digest, 16 octets
+    an entry in the log   expiry, 8 bytes, milliseconds since 1970, 0 for never | digest, 16 bytes
 
-A value is remembered by a digest of it, so that an entry has the same size whatever a publisher
-sends. When there is no room the oldest entry goes.
+A value is stored as a digest, so that all entries have the same size. If the cache is full, the
+oldest entry is removed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _NO_PROPERTIES = Properties(b"\0\0")
 
 
 def digest(value: Any) -> bytes:
-    """Sixteen octets that are the same for equal header values of one type only."""
+    """Return 16 bytes that are equal for equal header values of the same type only."""
     text = repr(frozen(value)).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=_DIGEST_OCTETS).digest()
 
 
 class Duplicates:
-    """Values that were seen, in the order of their coming.
+    """The values that were seen, oldest first.
 
     Args:
-        size: how many are remembered.
-        log: where they are written down, to know them again after a restart; None for nowhere.
+        size: the most entries.
+        log: stores the entries, for a restart; None to keep them in memory only.
         now: milliseconds since 1970.
     """
 
@@ -47,11 +47,11 @@ class Duplicates:
         return len(self._entries)
 
     def seen(self, value: Any, ttl_ms: int, now: int) -> bool:
-        """Whether a value was seen; if not, it is from now on.
+        """Return whether a value was seen; add it if not.
 
         Args:
-            value: of the header.
-            ttl_ms: how long a new one is remembered; 0 for as long as there is room.
+            value: the value of the header.
+            ttl_ms: how long a new value is kept; 0 for as long as there is room.
             now: milliseconds since 1970.
         """
         key = digest(value)
@@ -66,7 +66,7 @@ class Duplicates:
         return False
 
     def clear(self) -> None:
-        """Whoever asked is gone, and what was written down with it."""
+        """Remove all entries and the log: the exchange was deleted."""
         self._entries.clear()
         if self._log is not None:
             self._log.delete()
@@ -84,7 +84,7 @@ class Duplicates:
             self._log.settle(position)
 
     def _read(self, log: Log, now: int) -> None:
-        """Know again what was written down and holds still."""
+        """Read the entries of the log that have not expired."""
         position = log.first()
         while position < log.end():
             entry = log.read(position)

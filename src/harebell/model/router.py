@@ -1,8 +1,7 @@
-"""From an exchange and a message to the queues that get it, each once.
+"""Route a message from an exchange to queues, each at most once.
 
-The walk follows exchange-to-exchange bindings, through cycles too, and an exchange's alternate when
-nothing of its own matches. Where only the routing key counts the outcome is remembered, until the
-topology changes.
+Routing follows exchange-to-exchange bindings, cycles included, and the alternate exchange if no
+binding matches. If only the routing key decides, the result is cached until the topology changes.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ class Router:
     """Routes the messages of one vhost.
 
     Args:
-        headers_of: decodes a message's headers, for the kinds that look at them.
+        headers_of: decodes the headers of a message, for exchange types that match them.
 
     Attributes:
         exchanges: the vhost's exchanges by name.
         queues: the vhost's queues by name.
-        replies: who waits for direct replies, by the routing key that reaches them.
-        epoch: grows whenever a remembered route may have become wrong.
-        tracer: the firehose while it is on.
-        origins: whether messages shall say which connection published them.
-        work: is charged for every queue beyond the first that gets a message.
+        replies: consumers of direct replies, by their routing key.
+        epoch: incremented when cached routes become invalid.
+        tracer: the firehose; None while it is off.
+        origins: whether messages record the connection that published them.
+        work: the work budget, charged for every queue of a message after the first.
     """
 
     def __init__(self, headers_of: Callable[[Message], Mapping[str, Any]]) -> None:
@@ -53,11 +52,11 @@ class Router:
         self.work = Work()
 
     def changed(self) -> None:
-        """The topology changed: forget what was remembered."""
+        """Invalidate cached routes: the topology has changed."""
         self.epoch += 1
 
     def route(self, exchange: Exchange, message: Message) -> tuple[Queue, ...]:
-        """The queues that a message published to this exchange goes to."""
+        """Return the queues that get a message published to this exchange."""
         if exchange.default:
             queue = self.queues.get(message.routing_key)
             return self._reply(message.routing_key) if queue is None else queue.itself
@@ -70,14 +69,14 @@ class Router:
         return self._walk(exchange, (message,))
 
     def route_all(self, exchange: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
-        """The queues of one message with several routing keys: a copy of it for each key.
+        """Return the queues of one message with several routing keys, with a copy for each key.
 
-        An alternate exchange gets what none of the keys found a way for.
+        The alternate exchange gets the message if no key matches.
         """
         return self._walk(exchange, messages)
 
     def _reply(self, key: str) -> tuple[Queue, ...]:
-        """Where a direct reply goes; one that nobody waits for any more counts as routed, too."""
+        """Return the route of a direct reply; one whose consumer is gone counts as routed."""
         if not key.startswith(REPLY_PREFIX):
             return NOWHERE
         return self.replies.get(key, self._nobody).itself
@@ -90,7 +89,7 @@ class Router:
         by_key = len(messages) == 1
         while todo:
             exchange = todo.pop()
-            # Queues come and go from the default exchange without a change of topology.
+            # Queues are added to and removed from the default exchange without a new epoch.
             by_key = by_key and exchange.by_key and not exchange.default
             for destination in self._matches(exchange, messages, last):
                 if isinstance(destination, Queue):
@@ -107,12 +106,12 @@ class Router:
     def _matches(
         self, exchange: Exchange, messages: tuple[Message, ...], last: set[Exchange]
     ) -> list[Exchange | Queue]:
-        """What an exchange's own bindings match; its alternate when they match nothing.
+        """Return the destinations that match; those of the alternate exchange if none does.
 
         Args:
-            exchange: where the messages are.
+            exchange: the exchange.
             messages: one message with its routing keys.
-            last: alternates that are the last resort: what they do not match is dropped.
+            last: alternate exchanges of last resort: messages that they do not match are dropped.
         """
         if exchange.default:
             return [queue for each in messages for queue in self.route(exchange, each)]
@@ -120,7 +119,7 @@ class Router:
         headers: Mapping[str, Any] = NO_HEADERS
         if exchange.needs_headers and message.has_headers:
             headers = self._headers_of(message)
-        # Kinds that do not go by the key alone see, and choose for, the message just once.
+        # Types that match more than the routing key see the message once and choose once.
         looked_at = messages if exchange.each_key else messages[:1]
         matched = [found for each in looked_at for found in exchange.match(each, headers)]
         if not matched and exchange.alternate is not None and exchange not in last:

@@ -1,7 +1,7 @@
 """A virtual host: its exchanges, queues and bindings, and the rules for declaring them.
 
-Refusals carry the texts that RabbitMQ's users know. Whoever asks is given as `owner`, the token of
-the asking connection: an exclusive queue is open to its owner alone.
+The error texts are those of RabbitMQ. `owner` is the token of the connection that makes a request:
+only its owner may use an exclusive queue.
 """
 
 from __future__ import annotations
@@ -59,26 +59,26 @@ WATCHERS = (TRACE_EXCHANGE,)
 
 
 class VHost:
-    """One virtual host.
+    """A virtual host.
 
     Args:
         name: its name.
-        store: opens the queues' logs.
-        editor: looks into messages and changes them; decodes headers for the exchanges, too.
-        clock: the time of day.
-        awaiting: queues that want to know of the next commit; the broker's.
-        chooser: chooses at random for the exchanges; the broker's.
-        timers: wake what waits; the broker's.
-        events: is told what happens here; the broker's.
+        store: opens the logs of queues.
+        editor: reads and changes messages; also decodes headers for the exchanges.
+        clock: wall clock and monotonic clock.
+        awaiting: queues that wait for the next commit; shared by the broker.
+        chooser: makes random choices for the exchanges; shared by the broker.
+        timers: the timers of the broker.
+        events: publishes events of the vhost; shared by the broker.
 
     Attributes:
-        ticking: queues that have something to do now and then.
-        recorder: writes down what is declared here and outlives the process.
-        policies: settings for queues and exchanges by their names.
-        parameters: values for whoever understands them, its limits among them.
-        metadata: what else it was told about itself; changed by `set_metadata`.
-        broker_queue_type: the default type of queues where the metadata have none.
-        ceilings: how much all vhosts together may have; the broker's.
+        ticking: queues that need `tick`.
+        recorder: stores durable declarations.
+        policies: settings for queues and exchanges whose names match a pattern.
+        parameters: values of components; the vhost limits are among them.
+        metadata: description, tags and default queue type; changed by `set_metadata`.
+        broker_queue_type: the default queue type if the metadata have none.
+        ceilings: limits for all vhosts together; shared by the broker.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class VHost:
         work = self._context.timers.work
         self._removal = Removal(self._unbind, self._drop, work, events)
         self._context.drop_queue = self.retire
-        # The exclusive queues of every owner, by name.
+        # Exclusive queues by name, for each owner.
         self._owned: dict[object, dict[str, Queue]] = {}
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
@@ -127,19 +127,19 @@ class VHost:
             self.add_watcher(exchange)
 
     def add_watcher(self, name: str) -> None:
-        """Have an exchange where only the broker publishes."""
+        """Add an exchange to which only the broker publishes."""
         self.exchanges[name] = TopicExchange(name, durable=True, internal=True)
 
     # --- metadata -----------------------------------------------------------------------------
 
     def set_metadata(self, metadata: Metadata) -> None:
-        """Take other metadata, and write them down."""
+        """Replace the metadata, and store them."""
         self.take_metadata(metadata)
         self.recorder.vhost_is(metadata)
         self.policies.apply_all()
 
     def take_metadata(self, metadata: Metadata) -> None:
-        """Take metadata that are written down already; for queues that come later."""
+        """Replace the metadata without storing them; they apply to queues declared later."""
         self.metadata = metadata
         self.policies.durability = metadata.durability
         self.router.tracer = (
@@ -150,25 +150,25 @@ class VHost:
 
     @property
     def default_queue_type(self) -> str:
-        """The type of queues that are declared without one; "" for the broker's."""
+        """Return the default queue type; "" for the default of the broker."""
         return self.metadata.default_queue_type
 
     @property
     def tracing(self) -> bool:
-        """Whether messages are shown to the firehose."""
+        """True if messages are copied to the firehose."""
         return self.metadata.tracing
 
     @property
     def limits(self) -> Mapping[str, Any]:
-        """How much of what it may have, by the names of `vhost_limits`."""
+        """The limits of the vhost, by the names of `vhost_limits`."""
         return self.parameters.limits
 
     def queue_limit(self, count: int = 1) -> int | None:
-        """The limit on queues that so many more would exceed; None when there is room for them."""
+        """Return the limit that so many more queues would exceed; None if there is none."""
         return over(self.limits, MAX_QUEUES, len(self.queues) + count - 1) if self.limits else None
 
     def check_room(self, queue: str) -> None:
-        """Refuse a new queue that is one too many."""
+        """Refuse a new queue that exceeds a limit."""
         limit = self.queue_limit()
         if limit is not None:
             raise precondition(
@@ -180,7 +180,7 @@ class VHost:
     # --- exchanges ----------------------------------------------------------------------------
 
     def exchange(self, name: str) -> Exchange:
-        """The exchange of that name; refuses when there is none."""
+        """Return the exchange of that name; refuse if there is none."""
         exchange = self.exchanges.get(name)
         if exchange is None:
             raise missing("exchange", name, self.name)
@@ -196,7 +196,7 @@ class VHost:
         internal: bool = False,
         arguments: Mapping[str, Any] | None = None,
     ) -> Exchange:
-        """Make an exchange, or check that the existing one is the same."""
+        """Declare an exchange, or check that the existing one is equivalent."""
         self.check_not_default(name)
         check_exchange_type(kind)
         arguments = arguments or {}
@@ -229,20 +229,20 @@ class VHost:
         return exchange
 
     def add_exchange(self, exchange: Exchange) -> None:
-        """Take an exchange in that was just made, or was here before a restart."""
+        """Add an exchange that was just made or restored."""
         exchange.enter(self._context)
         self.exchanges[exchange.name] = exchange
         self.policies.apply_to_exchange(exchange)
         self.router.changed()
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
-        """Delete an exchange and its bindings; a missing one is fine."""
+        """Delete an exchange and its bindings; do nothing if it does not exist."""
         exchange = self.find_exchange_to_delete(name, if_unused=if_unused)
         if exchange is not None:
             self._drop_exchange(exchange)
 
     def find_exchange_to_delete(self, name: str, *, if_unused: bool = False) -> Exchange | None:
-        """The exchange that may be deleted, None for a missing one; refuses any other."""
+        """Return the exchange if it may be deleted; None if it does not exist; refuse otherwise."""
         self.check_not_default(name)
         check_exchange_deletion(name, self.name)
         exchange = self.exchanges.get(name)
@@ -261,14 +261,14 @@ class VHost:
         exchange.leave()
 
     def check_not_default(self, name: str) -> None:
-        """Refuse what nobody may do with the default exchange."""
+        """Refuse an operation that the default exchange does not allow."""
         if name == "":
             raise refused("operation not permitted on the default exchange")
 
     # --- queues -------------------------------------------------------------------------------
 
     def queue(self, name: str, owner: object = None) -> Queue:
-        """The queue of that name, for this owner; refuses a missing or somebody else's one."""
+        """Return a queue for an owner; refuse a missing one and one exclusive to another owner."""
         queue = self.queues.get(name)
         if queue is None:
             raise missing("queue", name, self.name)
@@ -299,15 +299,15 @@ class VHost:
         owner: object = None,
         generated: bool = False,
     ) -> Queue:
-        """Make a queue, or check that the existing one is the same.
+        """Declare a queue, or check that the existing one is equivalent.
 
         Args:
             name: its name, never empty.
             durable: whether it survives a restart; an exclusive queue never does.
-            exclusive: whether it belongs to `owner` alone.
-            auto_delete: whether it goes with its last consumer.
+            exclusive: whether only `owner` may use it.
+            auto_delete: whether it is deleted with its last consumer.
             arguments: as given by the client.
-            owner: the asking connection.
+            owner: the token of the connection.
             generated: whether the broker chose the name, which may then begin with "amq.".
         """
         kept = durable and not exclusive
@@ -348,12 +348,12 @@ class VHost:
         return queue
 
     def add_queue(self, queue: Queue) -> None:
-        """Take a queue in that was just made."""
+        """Add a queue that was just made."""
         self.take_back(queue)
         self.policies.apply_to_queue(queue)
 
     def take_back(self, queue: Queue) -> None:
-        """Take in what was here before a restart; its settings come when everything is back."""
+        """Add a restored queue; it is configured after everything is restored."""
         self.queues[queue.name] = queue
         if queue.owner is not None:
             self.give(queue, queue.owner)
@@ -362,19 +362,19 @@ class VHost:
             self.ticking[queue.name] = queue
 
     def tick(self) -> None:
-        """Some time has passed."""
+        """Run the periodic work of the queues that need it."""
         for queue in list(self.ticking.values()):
             queue.tick()
 
     def give(self, queue: Queue, owner: object) -> None:
-        """A queue is exclusive to this owner from now on; None is nobody."""
+        """Make a queue exclusive to an owner; None makes it shared."""
         self._disown(queue)
         queue.owner = owner
         if owner is not None:
             self._owned.setdefault(owner, {})[queue.name] = queue
 
     def owned_by(self, owner: object) -> list[Queue]:
-        """The exclusive queues of an owner."""
+        """Return the exclusive queues of an owner."""
         return list(self._owned.get(owner, {}).values())
 
     def _disown(self, queue: Queue) -> None:
@@ -385,14 +385,14 @@ class VHost:
     def delete_queue(
         self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
     ) -> int:
-        """Delete a queue and its bindings; returns its ready messages, 0 for a missing queue."""
+        """Delete a queue and its bindings; return its ready messages, 0 if it does not exist."""
         queue = self.find_queue_to_delete(name, owner, if_unused=if_unused, if_empty=if_empty)
         return 0 if queue is None else self.drop_queue(queue)
 
     def find_queue_to_delete(
         self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
     ) -> Queue | None:
-        """The queue that may be deleted, None for a missing one; refuses any other."""
+        """Return the queue if it may be deleted; None if it does not exist; refuse otherwise."""
         if name not in self.queues:
             return None
         queue = self.queue(name, owner)
@@ -405,7 +405,7 @@ class VHost:
         return queue
 
     def drop_queue(self, queue: Queue) -> int:
-        """Delete a queue without asking; returns its ready messages."""
+        """Delete a queue without checks; return its ready messages."""
         if queue.deleted:
             return 0
         self._forget_name(queue)
@@ -416,36 +416,36 @@ class VHost:
         return queue.delete()
 
     def _forget_name(self, queue: Queue) -> None:
-        """A queue is found no more; another may have its name already."""
+        """Remove a queue from the names; a new queue may have its name already."""
         self._disown(queue)
         if self.queues.get(queue.name) is queue:
             del self.queues[queue.name]
             self.ticking.pop(queue.name, None)
 
     def retire(self, queue: Queue) -> None:
-        """Delete a queue that nobody uses any more."""
+        """Delete an unused queue."""
         self._removal.drop(queue)
 
     def _drop(self, thing: Queue | Exchange) -> None:
-        """Delete what is still there."""
+        """Delete the queue if it still exists."""
         if isinstance(thing, Queue):
             self.drop_queue(thing)
         elif self.exchanges.get(thing.name) is thing:
             self._drop_exchange(thing)
 
     def drop_owned(self, owner: object) -> None:
-        """A connection is gone: so are its exclusive queues."""
+        """Delete the exclusive queues of a closed connection."""
         owned = self._owned.pop(owner, None)
         if owned is None:
             return
         for name in owned:
-            # An exclusive queue is never declared twice, so the name is still its own.
+            # An exclusive queue cannot be declared twice, so the name is still its own.
             del self.queues[name]
             self.ticking.pop(name, None)
         self._removal.drop_all(owned.values())
 
     def clear(self) -> None:
-        """Everything that was made here goes, whoever uses it."""
+        """Delete everything in the vhost, used or not."""
         for queue in list(self.queues.values()):
             self.drop_queue(queue)
         for exchange in list(self.exchanges.values()):
@@ -461,15 +461,15 @@ class VHost:
     # --- consumers ----------------------------------------------------------------------------
 
     def check_consumer(self, queue: Queue, *, exclusive: bool) -> None:
-        """Refuse a consumer that cannot be had beside the others."""
+        """Refuse a consumer that conflicts with the existing ones."""
         first = queue.consumers.first()
-        taken = first is not None and first.exclusive  # and so alone
+        taken = first is not None and first.exclusive  # an exclusive consumer
         if taken or (exclusive and queue.consumers):
             thing = rendered("queue", queue.name, self.name)
             raise refused(f"{thing} in exclusive use")
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """A consumer was cancelled; an auto-delete queue goes with its last one."""
+        """Remove a consumer; delete an auto-delete queue with its last one."""
         queue: Queue = consumer.queue
         if queue.deleted:
             return
@@ -486,7 +486,7 @@ class VHost:
         routing_key: str,
         arguments: Mapping[str, Any] | None = None,
     ) -> Binding:
-        """Bind a queue or an exchange to the exchange `source`; binding twice is fine."""
+        """Bind a queue or an exchange to the exchange `source`; an equal binding is no error."""
         self.check_not_default(source)
         exchange = self.exchange(source)
         binding = Binding(exchange, destination, routing_key, arguments or {})
@@ -496,7 +496,7 @@ class VHost:
         return binding
 
     def attach(self, binding: Binding) -> bool:
-        """Take a binding in; False when there is an equal one."""
+        """Add a binding; False if there is an equal one."""
         source, destination = binding.source, binding.destination
         if not source.bind(binding):
             return False
@@ -513,7 +513,7 @@ class VHost:
         routing_key: str,
         arguments: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Remove a binding; False when there was none."""
+        """Remove a binding; False if there was none."""
         self.check_not_default(source)
         exchange = self.exchanges.get(source)
         if exchange is None or destination is None:
@@ -528,25 +528,25 @@ class VHost:
         return True
 
     def _forget(self, binding: Binding) -> None:
-        """Take a binding out of its destination's list, and out of the definitions."""
+        """Remove a binding from the list of its destination and from the definitions."""
         self.recorder.unbound(binding)
         bound = binding.destination.bound
         if bound is not None:
             bound.pop((binding.source.name, binding.identity), None)
 
     def unbind_some(self, thing: Exchange | Queue) -> bool:
-        """Remove bindings of what is to be deleted, for a turn; True when few are left."""
+        """Remove some bindings of a deleted queue or exchange; True when few are left."""
         return self._removal.unbind_some(thing)
 
     def _unbind(self, binding: Binding) -> None:
-        """Remove a binding of something that goes."""
+        """Remove a binding whose source or destination is deleted."""
         binding.source.unbind(binding.identity)
         self._forget(binding)
         self.router.changed()
         self._auto_delete(binding.source)
 
     def _drop_bound(self, destination: Exchange | Queue) -> None:
-        """Remove every binding that leads to something that goes."""
+        """Remove all bindings that lead to a deleted destination."""
         bound, destination.bound = destination.bound, None
         if not bound:
             return
@@ -568,6 +568,6 @@ class VHost:
             self._removal.drop(exchange)
 
     def bindings(self) -> Iterator[Binding]:
-        """Every explicit binding; they may come and go meanwhile."""
+        """Iterate over the explicit bindings; they may change meanwhile."""
         for exchange in [*self.exchanges.values()]:
             yield from [*exchange.bindings.values()]

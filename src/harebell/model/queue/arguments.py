@@ -1,8 +1,9 @@
-"""Queue and consumer arguments: which kind knows which, what values they take, what is refused.
+"""Queue and consumer arguments: which queue type knows which, valid values, and refusals.
 
-An argument that some other kind knows is refused; one that nobody knows is kept, reported and not
-compared, as with RabbitMQ. Arguments that Harebell does not act on yet are checked and reported,
-and a redeclaration must repeat them. The error texts are RabbitMQ's, Erlang terms included.
+An argument that only another queue type knows is refused. An unknown argument is kept, reported and
+not compared on redeclaration, as in RabbitMQ. Arguments without an effect in Harebell are checked
+and reported, and a redeclaration must repeat them. The error texts are those of RabbitMQ, Erlang
+terms included.
 """
 
 from __future__ import annotations
@@ -125,10 +126,10 @@ def _mode(value: Any) -> Problem:
 
 
 def delays_of(value: Any) -> tuple[int, ...]:
-    """The delays that a value means, in milliseconds; none for one that means nothing.
+    """Return the delays of an argument value in milliseconds; none if it is invalid.
 
-    A client may have no lists for arguments, and a delay alone needs none: `"100,200"` and 100 are
-    as good as `[100, 200]` and `[100]`.
+    Some clients cannot send lists as arguments, so `"100,200"` and 100 are equal to
+    `[100, 200]` and `[100]`.
     """
     if isinstance(value, str):
         words = [word.strip() for word in value.split(",")]
@@ -143,7 +144,7 @@ def delays_of(value: Any) -> tuple[int, ...]:
 
 
 def retry_delays(value: Any) -> bool:
-    """Whether a value means delays."""
+    """True if a value is a valid list of delays."""
     return bool(delays_of(value))
 
 
@@ -223,21 +224,21 @@ _CONSUMER: dict[str, tuple[tuple[str, ...], Check]] = {
 
 
 def queue_type(arguments: Mapping[str, Any]) -> str:
-    """The queue type that checked arguments mean."""
+    """Return the queue type of checked arguments."""
     kind: str = arguments.get(QUEUE_TYPE, CLASSIC)
     return kind
 
 
 def check_repeated(thing: str, received: Mapping[str, Any], current: Mapping[str, Any]) -> None:
-    """Refuse a redeclaration with other arguments, of those that the queue's type knows.
+    """Refuse a redeclaration with different values of arguments that the queue type knows.
 
     Args:
-        thing: the queue, as error texts name it.
+        thing: the queue as it is named in error texts.
         received: the arguments of the redeclaration.
-        current: those of the queue.
+        current: the arguments of the queue.
     """
     kind = queue_type(current)
-    # Naming no type is another way of asking for a classic queue.
+    # No type means classic.
     both_classic = kind == received.get(QUEUE_TYPE, CLASSIC) == CLASSIC
     keys = [
         key
@@ -250,15 +251,15 @@ def check_repeated(thing: str, received: Mapping[str, Any], current: Mapping[str
 def with_queue_type(
     arguments: Mapping[str, Any], default: str, *, lasting: bool
 ) -> Mapping[str, Any]:
-    """Arguments that name the default type, if they name none and the queue can be of it.
+    """Add the default type to arguments without a type, if the queue can be of that type.
 
-    A quorum queue or a stream is durable, shared and lasting; whoever declares something else gets
-    a classic queue, as with RabbitMQ.
+    Quorum queues and streams are durable, not exclusive and not auto-delete. Any other declaration
+    makes a classic queue, as in RabbitMQ.
 
     Args:
         arguments: as given by the client.
-        default: the type; "" when there is no default.
-        lasting: whether the queue shall be durable, shared, and not go with its last consumer.
+        default: the type; "" if there is no default.
+        lasting: whether the queue is durable, not exclusive and not auto-delete.
     """
     if not default or QUEUE_TYPE in arguments:
         return arguments
@@ -302,14 +303,14 @@ def _check_values(
 
 
 def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that the queue's type does not know, and values that mean nothing.
+    """Refuse arguments that the queue type does not know, and invalid values.
 
     Args:
         thing: the queue, rendered for the error text.
         arguments: as given by the client.
     """
     kind = _check_type(thing, arguments)
-    # Before the others, as in RabbitMQ, whatever the type of the queue.
+    # Checked first, as in RabbitMQ, for every queue type.
     exchange = arguments.get(DEAD_LETTER_EXCHANGE)
     if DEAD_LETTER_EXCHANGE in arguments and not isinstance(exchange, str):
         raise precondition(
@@ -339,15 +340,15 @@ def check_queue_properties(
     auto_delete: bool,
     generated: bool,
 ) -> None:
-    """Refuse quorum queues and streams that are not durable, shared, lasting and named.
+    """Refuse quorum queues and streams that are transient, exclusive, auto-delete or unnamed.
 
     Args:
         thing: the queue, rendered for the error text.
         arguments: as given by the client, checked.
-        durable: whether it shall survive a restart.
-        exclusive: whether it shall belong to one connection.
-        auto_delete: whether it shall go with its last consumer.
-        generated: whether the broker made up its name.
+        durable: whether it survives a restart.
+        exclusive: whether it belongs to one connection.
+        auto_delete: whether it is deleted with its last consumer.
+        generated: whether the broker chose its name.
     """
     kind = queue_type(arguments)
     if kind == CLASSIC:
@@ -366,12 +367,12 @@ def check_queue_properties(
 def check_consumer_arguments(
     thing: str, queue_arguments: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> None:
-    """Refuse arguments of a consumer that only consumers of other queue types have.
+    """Refuse consumer arguments that only other queue types know.
 
     Args:
         thing: the queue, rendered for the error text.
-        queue_arguments: those of the queue.
-        arguments: those of the consumer.
+        queue_arguments: the arguments of the queue.
+        arguments: the arguments of the consumer.
     """
     _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)
 
@@ -411,6 +412,6 @@ _ACTED_ON = {
 
 
 def ignored_arguments(arguments: Mapping[str, Any]) -> list[str]:
-    """The `x-` arguments that were accepted and have no effect yet."""
+    """Return the accepted `x-` arguments that have no effect yet."""
     known = _ACTED_ON[queue_type(arguments)]
     return [name for name in arguments if name.startswith("x-") and name not in known]

@@ -1,7 +1,7 @@
-"""The contract of a queue: what the rest of the broker asks of any kind.
+"""The contract of a queue: what the other parts of the broker use of any queue type.
 
-A queue is a log and positions in it. It decides in which order messages become ready, and delivers
-them to consumers that are ready too. It knows neither protocol nor connection.
+A queue is a log and positions in it. It decides the order of its messages and delivers
+them to consumers that are ready. It knows neither protocol nor connection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PENDING = 2
 
 
 class Queue:
-    """A queue of any kind.
+    """A queue of any type.
 
     Args:
         name: its name.
@@ -39,21 +39,21 @@ class Queue:
         arguments: as declared.
 
     Attributes:
-        identity: of its log; the factory sets it.
-        bound: the bindings that lead here; None until there is one.
+        identity: the identity of its log; the factory sets it.
+        bound: the bindings whose destination it is; None until there is one.
         itself: a tuple of this queue, the most common route.
-        consumers: its consumers, and whose turn it is.
-        browsers: consumers that take nothing.
+        consumers: its consumers and their round robin.
+        browsers: consumers that see messages and do not take them.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
-        unacked: how many messages are delivered and not settled.
-        leased: how many messages lease groups have claimed, see `harebell.model.lease`.
-        leases: these groups; None while there is none.
+        unacked: messages that are delivered and not settled.
+        leased: messages that lease groups have claimed, see `harebell.model.lease`.
+        leases: the lease groups; None while there is none.
         stays: whether an auto-delete queue is deleted with its owner, not with its last
             consumer.
         deleted: whether the queue was deleted.
-        staging: whether what comes is hidden until a batch is committed.
-        kind: the name of its kind, as in the definitions.
-        ticks: whether `tick` has something to do.
+        staging: whether new messages are hidden until a batch is committed.
+        kind: the name of its type, as in the definitions.
+        ticks: whether `tick` has work to do.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Queue:
         self.auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments or {}
-        # Of `Binding`, which knows queues.
+        # Type of the elements: `Binding`, which imports this module.
         self.bound: dict[Hashable, Any] | None = None
         self.itself: tuple[Queue, ...] = (self,)
         self.consumers = Consumers()
@@ -97,27 +97,27 @@ class Queue:
         raise NotImplementedError
 
     def begin_batch(self) -> int:
-        """Hide what comes from now on, until `commit_batch` or `roll_back_batch`."""
+        """Hide new messages until `commit_batch` or `roll_back_batch`."""
         raise NotImplementedError
 
     def stage(self, message: Message) -> int:
-        """Take a row of the batch."""
+        """Append a row of the batch."""
         raise NotImplementedError
 
     def commit_batch(self) -> int:
-        """Make what was hidden ready."""
+        """Make the hidden messages ready."""
         raise NotImplementedError
 
     def roll_back_batch(self) -> int:
-        """Remove the rows of the batch, and make what else was hidden ready."""
+        """Remove the rows of the batch, and make the other hidden messages ready."""
         raise NotImplementedError
 
     def may_refuse(self) -> bool:
-        """Return whether there are messages that it would refuse."""
+        """True if the queue may refuse messages."""
         return False
 
     def has_room(self, incoming: Incoming) -> bool:
-        """Return whether it would take all of these messages."""
+        """True if the queue would take all of these messages."""
         return True
 
     @property
@@ -126,14 +126,14 @@ class Queue:
         return False
 
     def takes(self, octets: int) -> bool:
-        """Return whether a message of that size is neither refused nor has another one dropped."""
+        """True if a message of that size would be taken without dropping another one."""
         return True
 
     def join(self, context: Any) -> None:
-        """Become part of a vhost, and use what it has.
+        """Add the queue to a vhost, and use the parts of the vhost that it needs.
 
         Args:
-            context: a `QueueContext`, which knows queues; this module must not know it.
+            context: a `QueueContext`, which imports this module.
         """
 
     def configure(self, settings: Mapping[str, Any]) -> None:
@@ -146,10 +146,10 @@ class Queue:
         """
 
     def span(self, moment: int) -> Span:
-        """Return where its messages are, and the first position of a time or later.
+        """Return the range of its messages, and the first position at a time or later.
 
         Args:
-            moment: milliseconds since 1970; 0 asks for none.
+            moment: milliseconds since 1970; 0 for no time.
 
         Raises:
             Refusal: it keeps no messages.
@@ -159,19 +159,19 @@ class Queue:
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows of the messages from a position up to another, until the builder is full.
 
-        Nothing is taken or marked. Returns the position to go on from; one before `end` with
-        room left in the builder means that the queue ends there.
+        Messages are neither taken nor marked. Return the position to continue from. If it is before
+        `end` and the builder has room left, the queue ends there.
 
         Raises:
-            Refusal: positions are lost, and may not be skipped.
+            Refusal: positions are lost, and the builder may not skip them.
         """
         raise cannot_be_spanned(self.name, self.vhost)
 
     def declared(self) -> None:
-        """The queue was declared again, or passively."""
+        """Note that the queue was declared again, or passively."""
 
     def abandon(self, drop: Callable[[Queue], object]) -> None:
-        """Delete an auto-delete queue that is not used any more.
+        """Delete an auto-delete queue that is no longer used.
 
         Args:
             drop: deletes it.
@@ -179,17 +179,17 @@ class Queue:
         drop(self)
 
     def tick(self) -> None:
-        """Do what is due about twice a second, if `ticks`."""
+        """Do periodic work, about twice a second, if `ticks`."""
 
     def committed(self) -> None:
-        """A commit that this queue waited for is on disk."""
+        """Continue after a commit that the queue waited for."""
 
     def admit(self, message: Message) -> int:
-        """Take a message for which room was reserved; as `publish`, but never REJECTED."""
+        """Take a message for which room is reserved; as `publish`, but never REJECTED."""
         return self.publish(message)
 
     def take_over(self, message: Message) -> int:
-        """Take a message that its sender loses if it is refused; as `publish`."""
+        """Take a message that would be lost if it were refused; as `publish`."""
         return self.publish(message)
 
     def withhold(self, position: int) -> bool:
@@ -205,11 +205,11 @@ class Queue:
         raise NotImplementedError
 
     def get(self) -> tuple[Message, int, bool] | None:
-        """Take the next message: (message, position, redelivered), or None."""
+        """Return the next message as (message, position, redelivered), or None."""
         raise NotImplementedError
 
     def head(self) -> Message | None:
-        """Return the next message, which stays ready; None if there is none, or it is not known."""
+        """Return the next message, which stays ready; None if there is none or it is unknown."""
         return None
 
     def delivered(self, position: int) -> Message | None:
@@ -225,20 +225,20 @@ class Queue:
         raise NotImplementedError
 
     def give_back(self, position: int) -> int:
-        """Make a delivered message ready again that the client returned: basic.nack."""
+        """Requeue a message that the client returned (basic.nack, basic.reject with requeue)."""
         return self.requeue(position)
 
     def let_go(self, position: int, redelivered: bool) -> int:
-        """Make a delivered message ready again without counting a failure.
+        """Requeue a message without counting a failed delivery.
 
         Args:
-            position: of the message.
-            redelivered: whether it counts as delivered before, where the kind knows.
+            position: the position of the message.
+            redelivered: whether it counts as delivered before, if the queue type records that.
         """
         return self.requeue(position)
 
     def time_out(self, position: int) -> int:
-        """Take back a delivered message that was not acknowledged in time."""
+        """Requeue a delivered message that was not acknowledged in time."""
         return self.requeue(position)
 
     def delayed_count(self) -> int:
@@ -246,7 +246,7 @@ class Queue:
         return 0
 
     def retry_now(self) -> int:
-        """Deliver at once what waits for its retry; return how many messages."""
+        """Deliver messages that wait for their retry now; return how many."""
         return 0
 
     def reject(self, position: int) -> int:
@@ -254,26 +254,26 @@ class Queue:
         raise NotImplementedError
 
     def drain(self) -> int:
-        """Serve ready consumers as long as there is a message and one of them."""
+        """Deliver ready messages to ready consumers until either is used up."""
         raise NotImplementedError
 
     def serve(self, consumer: Consumer | None) -> int:
-        """Serve consumers, after one of them got credit.
+        """Deliver to consumers, after one of them got credit.
 
         Args:
-            consumer: that one; None without consumers.
+            consumer: the consumer; None without consumers.
         """
         return self.drain()
 
     def sync_soon(self) -> int:
-        """Make what was settled part of the next commit.
+        """Add what was settled to the next commit.
 
-        Returns PENDING if there is something to wait for, ACCEPTED if nothing here is durable.
+        Return PENDING if the caller has to wait for it, ACCEPTED if nothing is durable.
         """
         return ACCEPTED
 
     def purge(self) -> int:
-        """Drop every ready message; return how many."""
+        """Remove all ready messages; return how many."""
         raise NotImplementedError
 
     def check_consumer(
@@ -288,22 +288,22 @@ class Queue:
         """Refuse a consumer that this queue cannot serve.
 
         Args:
-            tag: the consumer tag, "" if the broker makes it up.
-            arguments: of the consumer.
+            tag: the consumer tag, "" if the broker chooses it.
+            arguments: the arguments of the consumer.
             no_ack: whether it acknowledges nothing.
-            exclusive: whether it asks to be the only one.
-            prefetch: how many deliveries at a time; 0 is no limit.
+            exclusive: whether it must be the only consumer.
+            prefetch: most unacknowledged deliveries; 0 is no limit.
 
         Returns:
-            Whether the consumer is exclusive, where the kind knows such consumers.
+            Whether the consumer is exclusive, if the queue type has exclusive consumers.
         """
         return exclusive
 
     def check_prefetch_global(self) -> None:
-        """Refuse consumers of a channel with one prefetch limit for all of them."""
+        """Refuse consumers of a channel with one prefetch limit for all of them (global)."""
 
     def check_lease(self) -> None:
-        """Refuse leases, unless the kind has them."""
+        """Refuse leases, unless the queue type has them."""
         thing = rendered("queue", self.name, self.vhost)
         raise precondition(
             f"no lease is possible on {thing}: its messages stay when they are read, so its "
@@ -311,31 +311,31 @@ class Queue:
         )
 
     def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
-        """Refuse conditions of queue.delete that the kind does not know."""
+        """Refuse the conditions of queue.delete that the queue type does not know."""
 
     def add_consumer(self, consumer: Consumer) -> None:
-        """Serve a new consumer from now on."""
+        """Add a consumer."""
         raise NotImplementedError
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """Serve a consumer no longer; its unacknowledged deliveries stay unacknowledged."""
+        """Remove a consumer; its unacknowledged deliveries stay unacknowledged."""
         raise NotImplementedError
 
     def first(self) -> Message | None:
-        """Return the message that would be delivered next, where the kind knows."""
+        """Return the message that is delivered next, if the queue type can tell."""
         return None
 
     def add_browser(self, consumer: Consumer) -> None:
-        """Show what is ready, and what comes from now on, to a consumer that takes nothing.
+        """Add a browser: show it what is ready and what is published later, without taking it.
 
-        `remove_consumer` ends that.
+        `remove_consumer` removes it.
         """
         raise NotImplementedError
 
     def acquire(self, position: int, consumer: Consumer) -> bool:
-        """Take a message that a browser was shown; False if it is not ready any more."""
+        """Take a message that a browser was shown; False if it is no longer ready."""
         return False
 
     def delete(self) -> int:
-        """Cancel the consumers, and delete all messages; return how many were ready."""
+        """Cancel the consumers and delete all messages; return how many were ready."""
         raise NotImplementedError

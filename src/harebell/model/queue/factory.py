@@ -1,7 +1,7 @@
-"""The queue factory: choose the kind of a queue by its arguments, and put it together.
+"""The queue factory: choose the queue type by the arguments, and assemble the queue.
 
-A kind is a message order, and for quorum queues and streams a part or class of their own. A
-declaration and a restart both come through here, so a queue comes back as what it was.
+A type is a message order; quorum queues also have a part, and streams a class of their own.
+Declarations and restarts both use this module, so a queue is restored as what it was.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KEYED = "grouped"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A queue that is to be made; the arguments of `make_queue`."""
+    """The arguments of `make_queue`."""
 
     name: str
     vhost: str
@@ -47,16 +47,16 @@ class Plan:
     restored: bool
 
     def log(self, **how: Any) -> Log:
-        """The queue's log."""
+        """Open the log of the queue."""
         return self.store.open_log(self.identity, durable=self.options["durable"], **how)
 
     def level(self, level: int) -> Log:
-        """The log of one level of a priority queue."""
+        """Open the log of one level of a priority queue."""
         return self.store.open_log(f"{self.identity}-{level}", durable=self.options["durable"])
 
 
 def kind_of(arguments: Mapping[str, Any]) -> str:
-    """The name of the kind that checked arguments mean; what stands in the definitions."""
+    """Return the type name that checked arguments mean, as stored in the definitions."""
     kind = queue_type(arguments)
     if kind == CLASSIC and MAX_PRIORITY in arguments:
         return PRIORITY
@@ -75,19 +75,19 @@ def make_queue(
     *,
     restored: bool = False,
 ) -> Queue:
-    """A queue of a kind over its log, which is opened here.
+    """Make a queue of a type, and open its log.
 
     Args:
-        kind_name: from `kind_of`.
+        kind_name: the result of `kind_of`.
         name: the queue's name.
         vhost: the name of its vhost.
         store: opens logs.
-        identity: of its log, from `store.new_identity()` or the definitions.
+        identity: the identity of its log, from `store.new_identity()` or the definitions.
         options: the other arguments of `Queue`, `durable` among them.
-        restored: whether the queue was there before, perhaps with messages.
+        restored: whether the queue existed before and may have messages.
 
     Raises:
-        LookupError: there is no such kind in this version.
+        LookupError: this version has no such type.
     """
     maker = _MAKERS.get(kind_name)
     if maker is None:
@@ -106,7 +106,7 @@ def _keyed(plan: Plan) -> Queue:
 
 
 def _priority(plan: Plan) -> Queue:
-    # RabbitMQ takes 0 as the smallest that means anything.
+    # RabbitMQ treats 0 as the smallest valid value.
     most = max(1, plan.options["arguments"][MAX_PRIORITY])
     restored = plan.restored and plan.options["durable"]
     return priority_queue(
@@ -120,13 +120,13 @@ def _quorum(plan: Plan) -> Queue:
 
 
 def classic_queue(name: str, vhost: str, log: Log, **options: Any) -> MessageQueue:
-    """Make a queue that is first in, first out."""
+    """Make a first-in-first-out queue."""
     order = FifoOrder(log, options.get("durable", False))
     return MessageQueue(CLASSIC, name, vhost, order, **options)
 
 
 def keyed_queue(name: str, vhost: str, log: Log, **options: Any) -> MessageQueue:
-    """Make a queue that keeps the order of each key."""
+    """Make a queue with ordering keys."""
     return MessageQueue(KEYED, name, vhost, _keyed_order(log, options), **options)
 
 
@@ -151,7 +151,7 @@ def priority_queue(
 
 
 def quorum_queue(name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> MessageQueue:
-    """Make a quorum queue, with ordering keys if its arguments say so."""
+    """Make a quorum queue, with ordering keys if its arguments have them."""
     if (options.get("arguments") or {}).get(GROUP_KEY):
         return MessageQueue(QUORUM, name, vhost, _keyed_order(log, options), commit, **options)
     order = CountedOrder(log, options.get("durable", False))

@@ -1,10 +1,10 @@
-"""Where a stream's consumer begins, and what it wants, as its arguments say.
+"""Stream offsets: where a consumer starts, and its filter, from its arguments.
 
-x-stream-offset                       "first" "last" "next", an offset, a time, or how long ago:
-                                      a number and one of Y M D h m s
-x-stream-filter                       a text or an array of texts
-x-stream-match-unfiltered             whether messages without a filter value are wanted too
-x-stream-automatic-offset-tracking    go on after the last offset acknowledged under this tag
+x-stream-offset                       "first", "last", "next", an offset, a timestamp, or how
+                                      long ago: a number and one of Y M D h m s
+x-stream-filter                       a string or an array of strings
+x-stream-match-unfiltered             deliver messages without a filter value too
+x-stream-automatic-offset-tracking    continue after the last offset acknowledged with this tag
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _NAMES = ("first", "last", "next")
 
 
 def span_ms(text: str) -> int | None:
-    """How many milliseconds a span such as "7D" is; None when it is no such text."""
+    """Return the milliseconds of an interval such as "7D"; None if it is invalid."""
     match = _SPAN.match(text)
     return None if match is None else int(match[1]) * _UNITS[match[2]] * _MS
 
 
 def check_offset(thing: str, arguments: Mapping[str, Any]) -> None:
-    """Refuse an offset that nobody understands."""
+    """Refuse an invalid x-stream-offset."""
     if OFFSET not in arguments:
         return
     value = arguments[OFFSET]
@@ -56,13 +56,13 @@ def check_offset(thing: str, arguments: Mapping[str, Any]) -> None:
 
 
 def start_position(value: Any, log: Log, end: int, now: int) -> int:
-    """The position where a consumer begins.
+    """Return the position where a consumer starts.
 
     Args:
-        value: what it said, checked.
-        log: the stream's.
-        end: where the next message will be, as far as consumers may know.
-        now: the time of day, in milliseconds.
+        value: the checked x-stream-offset.
+        log: the log of the stream.
+        end: the visible end of the stream.
+        now: wall clock time in milliseconds.
     """
     first = log.first()
     if isinstance(value, str):
@@ -76,13 +76,13 @@ def start_position(value: Any, log: Log, end: int, now: int) -> int:
     if isinstance(value, datetime):
         return min(log.at_time(max(int(value.timestamp() * _MS), 0)), end)
     if type(value) is not int:
-        # A time so far away that no datetime has it.
+        # The timestamp is outside the range of datetime.
         return end
     return min(max(value, first), end)
 
 
 def wanted_values(arguments: Mapping[str, Any]) -> frozenset[str] | None:
-    """The filter values that a consumer wants; None when it wants everything."""
+    """Return the filter values of a consumer; None if it has no filter."""
     value = arguments.get(FILTER)
     if isinstance(value, str):
         return frozenset((value,))

@@ -1,8 +1,8 @@
-"""Ranges of positions: where the messages of a queue are, for leases and readers in bulk.
+"""Ranges of positions: where the messages of a queue are, for leases and bulk readers.
 
-Positions are those of the log; a priority queue numbers its own through all levels, see
-`order.priority`. A range has its first position and the one behind its last. Settled messages in
-it are passed over.
+Positions are those of the log; a priority queue has positions over all levels, see
+`order.priority`. A range is its first position and the one behind its last. Settled messages in it
+are skipped.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Stretch(NamedTuple):
-    """Some positions of a log.
+    """A range of positions of one log.
 
     Args:
-        level: of the log.
+        level: the level of the log.
         first: the first position.
         end: the position behind the last.
         log: the log.
@@ -40,14 +40,14 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where the messages of a queue stand.
+    """The range of the messages of a queue.
 
     Args:
         first: the first position with a message; `end` without one.
         end: the position behind the last.
-        messages: how many there are, delivered ones included.
-        octets: what they take, as far as the log knows.
-        position: the first position of the time that was asked for, or later.
+        messages: the number of messages, delivered ones included.
+        octets: their size in the log, as far as it is known.
+        position: the first position at the requested time or later.
     """
 
     first: int
@@ -58,18 +58,18 @@ class Span:
 
 
 def cannot_be_spanned(name: str, vhost: str) -> Refusal:
-    """The refusal for a queue that keeps no messages."""
+    """Return the refusal for a queue that keeps no messages."""
     thing = rendered("queue", name, vhost)
     return Refusal(ErrorKind.PRECONDITION_FAILED, f"{thing} has no log that could be read in bulk")
 
 
 def span_of(log: Log, end: int, moment: int, hidden: int) -> Span:
-    """Where the messages of a log stand that are below a position.
+    """Return the range of the messages of a log below a position.
 
     Args:
         log: the log.
         end: the position.
-        moment: `Span.position` is the first message of that time; 0 for that of the first.
+        moment: `Span.position` is the first message at that time or later; 0 for the first.
         hidden: how many messages are from the position on.
     """
     first = min(log.first(), end)
@@ -78,9 +78,9 @@ def span_of(log: Log, end: int, moment: int, hidden: int) -> Span:
 
 
 def position_at(log: Log, first: int, end: int, moment: int) -> int:
-    """The first position between two that was appended at a moment or later; the second without.
+    """Return the first position in a range appended at a moment or later; the end if none was.
 
-    Settled positions have no time any more, so every probe goes to the next one that has.
+    A binary search. Settled positions have no time, so each probe uses the next one that has.
     """
     low, high = first, end
     while low < high:
@@ -96,10 +96,10 @@ def position_at(log: Log, first: int, end: int, moment: int) -> int:
 
 
 def check_kept(name: str, vhost: str, first: int, kept: int, end: int, into: BatchBuilder) -> int:
-    """Where a stream can be read from: retention may have passed the first position.
+    """Return where a stream can be read from: retention may have removed the first position.
 
     Raises:
-        Refusal: it has, and what is lost may not be passed over.
+        Refusal: it has, and lost positions may not be skipped.
     """
     if first >= kept:
         return first
@@ -122,18 +122,18 @@ def pour_runs(
     into: BatchBuilder,
     mark: Callable[[int], None],
 ) -> int:
-    """Make rows of runs of several logs together, in the order of `position << shift | level`.
+    """Make rows of runs of several logs, merged in the order of `position << shift | level`.
 
     Args:
         runs: the runs; those of one level do not overlap.
-        shift: bits that the level takes.
+        shift: bits of the level.
         first: the first position.
         end: the position behind the last.
-        into: takes the rows.
-        mark: called with the level before rows of it are made.
+        into: the builder of the rows.
+        mark: called with the level before its rows are made.
 
     Returns:
-        The position to go on from; `end` when nothing is left before it.
+        The position to continue from; `end` when nothing is left before it.
     """
     heads: list[tuple[int, int]] = []
 
@@ -159,7 +159,7 @@ def pour_runs(
 
 
 def _within(position: int, shift: int, level: int) -> int:
-    """The first position of a level's log that is at or behind a position of the queue."""
+    """Return the first position of a level's log at or behind a position of the queue."""
     return max(0, -((level - position) >> shift))
 
 
@@ -169,13 +169,13 @@ def level_marker(
     into: BatchBuilder,
     claimed: Mapping[int, int] | None = None,
 ) -> Callable[[int], None]:
-    """Return what tells a builder which level its next rows are of, and what was delivered of it.
+    """Return a function that tells a builder the level and the redelivered messages of its rows.
 
     Args:
         levels: the orders of the queue.
-        bits: that the level takes in a position.
+        bits: bits of the level in a position.
         into: the builder.
-        claimed: for rows of a claim, see `features.lease.Taken.seen`.
+        claimed: for rows of a claim: `features.lease.Taken.seen`.
     """
     orders = dict(levels)
 
@@ -191,9 +191,9 @@ def level_marker(
 
 
 class PositionRanges:
-    """Ranges of one log that do not overlap: what is leased of it.
+    """Leased ranges of one log; they do not overlap.
 
-    Two sorted lists say everything, however many messages are in the ranges.
+    Two sorted lists, of first positions and of ends; their size does not depend on the messages.
     """
 
     __slots__ = ("_ends", "_firsts")
@@ -209,13 +209,13 @@ class PositionRanges:
         return len(self._firsts)
 
     def add(self, first: int, end: int) -> None:
-        """Add a range that touches none of the others."""
+        """Add a range that does not touch any other."""
         at = bisect_left(self._firsts, first)
         self._firsts.insert(at, first)
         self._ends.insert(at, end)
 
     def remove(self, first: int, end: int) -> bool:
-        """Remove a range; False if it is none of these."""
+        """Remove a range; False if it is not there."""
         at = bisect_left(self._firsts, first)
         if at == len(self._firsts) or self._firsts[at] != first or self._ends[at] != end:
             return False
@@ -223,37 +223,37 @@ class PositionRanges:
         return True
 
     def behind(self, position: int) -> int:
-        """Return the end of the range that a position is in; the position itself if in none."""
+        """Return the end of the range that contains a position; the position if none does."""
         at = bisect_right(self._firsts, position) - 1
         if at >= 0 and position < self._ends[at]:
             return self._ends[at]
         return position
 
     def ahead(self, position: int, end: int) -> int:
-        """Return where the first range from a position on begins, at most `end`."""
+        """Return the start of the first range from a position on, at most `end`."""
         at = bisect_left(self._firsts, position)
         return min(self._firsts[at], end) if at < len(self._firsts) else end
 
 
 class PickedPositions:
-    """Positions of one log that are picked one by one, and the ranges that they make together.
+    """Positions of one log that are picked one by one, merged into ranges.
 
         picked     7   3   4            settled between 4 and 7: 5 and 6
         in order   3   4   7            one range from 3 up to 8
 
-    How many ranges there are is known after each position, so a claim can stop in time.
+    The number of ranges is known after each position, so a claim can stop at its limit.
 
     Args:
         log: the log.
 
     Attributes:
-        ranges: how many ranges they make, at most.
+        ranges: upper bound of the number of ranges.
     """
 
     def __init__(self, log: Log) -> None:
         self.ranges = 0
         self._log = log
-        # Each position with the one of the message that follows it in the log.
+        # Each position, paired with that of the next message in the log.
         self._following: dict[int, int] = {}
         self._wanted: set[int] = set()
 
@@ -261,14 +261,14 @@ class PickedPositions:
         return len(self._following)
 
     def add(self, position: int) -> None:
-        """Add a position that was not picked yet."""
+        """Add a position that was not picked before."""
         following = self._log.next(position + 1)
         self.ranges += 1 - (position in self._wanted) - (following in self._following)
         self._following[position] = following
         self._wanted.add(following)
 
     def in_order(self) -> list[tuple[int, int]]:
-        """Return the ranges: first position, and the one behind the last."""
+        """Return the ranges as pairs: first position, and the one behind the last."""
         found: list[tuple[int, int]] = []
         for position in sorted(self._following):
             if found and self._log.next(found[-1][1]) == position:

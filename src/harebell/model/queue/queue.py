@@ -6,9 +6,9 @@
                                          |
                                          +-- expired, over a limit --> dead letter
 
-There is one class for all queues whose messages go to one consumer each. What makes their kinds is
-the message order (`order`). What only some queues have is a part (`features`), which is None in the
-others. `factory` chooses both.
+One class serves all queues that deliver each message to one consumer. Queue types differ in their
+message order (`order`). Optional features are parts (`features`), None in queues without them.
+`factory` chooses both.
 """
 
 from __future__ import annotations
@@ -70,28 +70,28 @@ _MS = 1000
 
 
 class MessageQueue(Queue):
-    """A queue whose messages go to one consumer each.
+    """A queue that delivers each message to one consumer.
 
     Args:
-        kind: the name of its kind.
+        kind: the name of its type.
         name: its name.
         vhost: the name of its vhost.
-        order: keeps its messages; those in it are ready.
-        commit: of the store, for a quorum queue; None for the others.
+        order: the message order; messages in it are ready.
+        commit: the group commit of the store for a quorum queue, else None.
         **options: as for `Queue`.
 
     Attributes:
         order: as given.
-        context: what the queue uses of its vhost; None before `join`.
-        clock: of the broker.
-        dead_letters: where its dead letters go; None if they are dropped.
+        context: the parts of the vhost that the queue uses; None before `join`.
+        clock: the clock of the broker.
+        dead_letters: dead-letter settings; None if dead messages are dropped.
         single: whether it serves a single active consumer.
-        limits: how much may be ready; None without a limit.
-        expiry: the times of its messages; None if none has ever expired or will.
-        keyed: the order, if it has ordering keys.
-        quorum: what a quorum queue has.
-        no_local: what consumers do not want of their own connections; None without such ones.
-        retry: messages that wait before they are delivered again; None if none ever does.
+        limits: length limits; None without a limit.
+        expiry: message expiry; None if no message can expire.
+        keyed: the order if it has ordering keys, else None.
+        quorum: the part of a quorum queue, else None.
+        no_local: the part for no-local consumers; None without such consumers.
+        retry: the part for delayed retries; None without retry delays.
     """
 
     def __init__(
@@ -114,9 +114,9 @@ class MessageQueue(Queue):
         self.expiry: Expiry | None = None
         self.quorum = None if commit is None else Quorum(self, commit)
         self.ticks = commit is not None
-        # Whether all messages of a durable queue reach the disk, or persistent ones only.
+        # Whether all messages of a durable queue are stored, or persistent ones only.
         self._keeps_all = commit is not None
-        # Whether deliveries that failed are counted.
+        # Whether failed deliveries are counted.
         self._counts = commit is not None
         self.single = self.arguments.get(SINGLE_ACTIVE) is True
         # In a quorum queue a consumer of higher priority takes over from the single active one.
@@ -146,7 +146,7 @@ class MessageQueue(Queue):
     # --- settings -------------------------------------------------------------------------------
 
     def join(self, context: QueueContext) -> None:
-        """Use what the vhost has: the clock, timers, and what looks into messages."""
+        """Take the clock, the timers and the editor of the vhost."""
         self.context = context
         self.clock = context.clock
         self._work = context.timers.work
@@ -158,7 +158,7 @@ class MessageQueue(Queue):
             )
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Take limits, times and where dead letters go."""
+        """Set limits, expiry and dead-lettering."""
         ttl = settings.get("message-ttl", FOR_EVER)
         if self.expiry is not None or ttl != FOR_EVER:
             self._with_expiry().use_ttl(ttl)
@@ -171,7 +171,7 @@ class MessageQueue(Queue):
             if self._expires is not None:
                 self._expires.limit(settings.get("expires", 0))
             if self.expiry is not None and self.expiry.active:
-                # Not now: the exchange of dead letters may have to be restored yet.
+                # Not now: the dead-letter exchange may not be restored yet.
                 self.expiry.wake_at(self.clock.steady)
         before = self.limits
         limits = self.limits = limits_of(settings, quorum=self.quorum is not None)
@@ -205,7 +205,7 @@ class MessageQueue(Queue):
     # --- publish --------------------------------------------------------------------------------
 
     def publish(self, message: Message) -> int:
-        """Deliver a message to a ready consumer, or keep it behind those that are ready."""
+        """Deliver a message to a ready consumer, or append it to the ready messages."""
         if self._deduplication is not None and self._deduplication.known(message):
             # A row of an open batch may be rolled back: then this message would be lost.
             return _FULL if self.staging else _ACCEPTED
@@ -230,7 +230,7 @@ class MessageQueue(Queue):
                 position = order.hand_over(message)
                 self.unacked += 1
                 if message.due:
-                    # It may come back.
+                    # The delivery may be requeued, and expire then.
                     self._with_expiry().active = True
                 consumer.deliver(message, position, False)
                 return self._outcome(message)
@@ -248,13 +248,13 @@ class MessageQueue(Queue):
         return self._outcome(message)
 
     def _outcome(self, message: Message) -> int:
-        """Return PENDING if a message that was kept has to reach the disk."""
+        """Return PENDING if a kept message has to be on disk first, else ACCEPTED."""
         if self.durable and (message.delivery_mode == _PERSISTENT or self._keeps_all):
             return _PENDING
         return _ACCEPTED
 
     def _publish_local(self, message: Message) -> int:
-        """Take a message that a consumer does not want: its own connection published it."""
+        """Publish a message that a no-local consumer of the same connection must not get."""
         local = self.no_local
         if local is None or local.lost(message.origin):
             return _ACCEPTED
@@ -268,20 +268,20 @@ class MessageQueue(Queue):
         return self._outcome(message)
 
     def take_over(self, message: Message) -> int:
-        """Take a dead letter; a full quorum queue takes it too, or it would be lost."""
+        """Take a dead letter, also if a quorum queue is full: it would be lost otherwise."""
         return self.publish(message) if self.quorum is None else self.admit(message)
 
     # --- a staged batch -------------------------------------------------------------------------
 
     def begin_batch(self) -> int:
-        """Hide what comes from now on."""
+        """Hide new messages until the batch ends."""
         self.staging = True
         self._batch = OpenBatch()
         self.order.begin_batch()
         return 0
 
     def stage(self, message: Message) -> int:
-        """Take a row of the batch, however full the queue is: that was asked before."""
+        """Append a row of the batch, even if the queue is full: `has_room` was called before."""
         if self._deduplication is not None and self._deduplication.known(message):
             return 0
         message = self._hide(message)
@@ -289,7 +289,7 @@ class MessageQueue(Queue):
         return self._outcome(message)
 
     def _publish_hidden(self, message: Message) -> int:
-        """Take a message that is published while a batch is open."""
+        """Publish a message while a batch is open."""
         batch = self._batch
         if batch is not None and self.limits is not None:
             octets = batch.octets + len(message.body)
@@ -313,11 +313,11 @@ class MessageQueue(Queue):
         return message
 
     def commit_batch(self) -> int:
-        """Make what was hidden ready."""
+        """Make the hidden messages ready."""
         return self._end_batch(False)
 
     def roll_back_batch(self) -> int:
-        """Settle the rows of the batch, and make what else was hidden ready."""
+        """Settle the rows of the batch, and make the other hidden messages ready."""
         return self._end_batch(True)
 
     def _end_batch(self, roll_back: bool) -> int:
@@ -345,7 +345,7 @@ class MessageQueue(Queue):
     # --- limits ---------------------------------------------------------------------------------
 
     def _refuses(self, message: Message, ready: int, octets: int) -> bool:
-        """Return whether a message is refused; asked before it is known if it would be ready."""
+        """True if a message is refused; called before it is known whether it becomes ready."""
         limits = self.limits
         if limits is None or not limits.refuses(ready, octets):
             return False
@@ -359,23 +359,23 @@ class MessageQueue(Queue):
         return self.limits is not None and not self.limits.drops
 
     def may_refuse(self) -> bool:
-        """Return whether there are messages that would be refused."""
+        """True if the queue may refuse messages."""
         return self.refuses
 
     def takes(self, octets: int) -> bool:
-        """Return whether a message of that size is neither refused nor has another one dropped."""
+        """True if a message of that size would be taken without dropping another one."""
         limits = self.limits
         if limits is None or not (limits.refusing or limits.full(self.order.count, octets)):
             return True
         return not self.order.count and any(consumer.ready() for consumer in self.consumers)
 
     def has_room(self, incoming: Incoming) -> bool:
-        """Return whether messages that come together would all be taken, without a consumer."""
+        """True if all these messages would be taken if no consumer were ready."""
         limits = self.limits
         return limits is None or limits.drops or limits.has_room(self.order.count, incoming)
 
     def _check_limits(self) -> int:
-        """Drop the oldest messages if too much is ready, or refuse new ones."""
+        """Drop the oldest messages above the limits, or refuse new ones."""
         limits = self.limits
         if limits is not None and limits.over(self.order.count):
             if limits.drops:
@@ -385,7 +385,7 @@ class MessageQueue(Queue):
         return 0
 
     def _trim(self) -> int:
-        """Drop the oldest messages until the limits are kept; in turns if they are many."""
+        """Drop the oldest messages until the limits are met; in several turns if they are many."""
         limits = self.limits
         order = self.order
         most = _TRIMMED
@@ -393,9 +393,9 @@ class MessageQueue(Queue):
         if self.dead_letters is not None:
             most = self.dead_letters.room(in_turns=in_turns)
         dropped = 0
-        # Neither the content of a message nor its size matters: large ones need not be read.
+        # Neither body nor size is needed, so large messages are skipped without reading them.
         unread = self.dead_letters is None and limits is not None and not limits.counts
-        # With priorities the oldest of them all need not be the one that is dropped.
+        # With priorities the dropped message need not be the oldest of all.
         unread = unread and order.heads == 1 and not self._spares
         while limits is not None and limits.over(order.count):
             if dropped >= most and self._go_on_later():
@@ -415,7 +415,7 @@ class MessageQueue(Queue):
             if self.dead_letters is not None:
                 self.dead_letters.send_later(message, MAXLEN)
                 if not in_turns and self._goes_on_later():
-                    # The letter came back to this queue, and that was enough for one turn.
+                    # The dead letter came back to this queue; continue in the next turn.
                     most = dropped
             order.settle(position)
         if self.expiry is not None and self.expiry.active:
@@ -428,14 +428,14 @@ class MessageQueue(Queue):
         return self.order.take_victim()
 
     def left(self, message: Message) -> int:
-        """Subtract the message that was just taken, from `order.position`, from what is ready."""
+        """Subtract the message at `order.position`, which was just taken, from the ready bytes."""
         limits = self.limits
         if limits is None:
             return 0
         if limits.counting is None or limits.counting.has(self.order.position):
             limits.octets -= len(message.body)
         if self.ready_count() == 0:
-            # Messages that could not be read were not subtracted.
+            # Messages that could not be read were never subtracted.
             limits.octets = 0
             limits.counting = None
         if limits.refusing and limits.low(self.order.count):
@@ -443,14 +443,14 @@ class MessageQueue(Queue):
         return 0
 
     def counts_again(self, position: int, message: Message) -> int:
-        """Add a message that is ready again, if the count of a backlog does not come to it."""
+        """Add a message that is ready again, unless the count of a backlog will still reach it."""
         limits = self.limits
         if limits is not None and (limits.counting is None or limits.counting.has(position)):
             limits.octets += len(message.body)
         return 0
 
     def count_at(self, position: int) -> int:
-        """Add the message at a position that is ready again, where bytes are counted."""
+        """Add the bytes of the message at a position that is ready again, if bytes are counted."""
         if self.limits is not None and self.limits.counts:
             message = self.order.read(position)
             if message is not None:
@@ -459,11 +459,11 @@ class MessageQueue(Queue):
 
     @property
     def counts_octets(self) -> bool:
-        """Whether the bytes of what is ready are counted."""
+        """Whether the bytes of ready messages are counted."""
         return self.limits is not None and self.limits.counts
 
     def begin_count(self) -> int:
-        """Count the bodies of what is ready, in turns if they are many."""
+        """Count the bytes of the ready messages, in several turns if they are many."""
         limits = self.limits
         if limits is not None:
             limits.octets = 0
@@ -484,7 +484,7 @@ class MessageQueue(Queue):
         return 0
 
     def _go_on_later(self) -> bool:
-        """Count and drop more in the next turn; False if there is none."""
+        """Continue to count and drop in the next turn; False if there is none."""
         if self.context is None:
             return False
         if self._next_turn is None:
@@ -496,7 +496,7 @@ class MessageQueue(Queue):
         return self._next_turn is not None and self._next_turn.due != NEVER
 
     def go_on(self) -> None:
-        """Count and drop what was too much for one turn."""
+        """Continue to count and drop."""
         if not self.deleted:
             self._go_on_counting()
             self._check_limits()
@@ -504,7 +504,7 @@ class MessageQueue(Queue):
     # --- deliver --------------------------------------------------------------------------------
 
     def drain(self) -> int:
-        """Serve ready consumers as long as there is a message and one of them, then browsers."""
+        """Deliver ready messages to ready consumers, then show them to browsers."""
         if self._dispatch is not None:
             self._dispatch.drain()
         else:
@@ -538,20 +538,20 @@ class MessageQueue(Queue):
         return 0
 
     def _fetch_next(self) -> int:
-        """Have a large message read in slices, if a consumer is ready for it; `drain` goes on."""
+        """Start to read a large message in slices if a consumer is ready; then call `drain`."""
         if not self._fetching and self.consumers.any_ready():
             self._fetching = True
             self.order.fetch(self._fetched)
         return 0
 
     def _fetched(self) -> None:
-        """The large message at the head can be taken now."""
+        """Continue: the large message at the head is in memory now."""
         self._fetching = False
         if not self.deleted:
             self.drain()
 
     def _drain_later(self) -> int:
-        """Go on in the next turn: others have theirs first."""
+        """Continue in the next turn: the work budget is used up."""
         if not self._put_off:
             self._put_off = True
             self._work.later(self._drain_again)
@@ -564,7 +564,7 @@ class MessageQueue(Queue):
         return True
 
     def _deliver_next(self, consumer: Consumer) -> int:
-        """Deliver the next ready message to a consumer that is ready."""
+        """Deliver the next ready message to the next ready consumer."""
         order = self.order
         message = order.take()
         if message is None:
@@ -594,19 +594,19 @@ class MessageQueue(Queue):
         return 0
 
     def with_count(self, message: Message) -> Message:
-        """Return the message that was just taken with the count of its failed deliveries."""
+        """Return the message that was just taken with its delivery count."""
         if not self._counts or not self.order.redelivered:
             return message
         count = self.order.delivery_count(self.order.position)
         count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
         if message.deliveries != count:
-            # Other queues may hold the same object.
+            # Other queues may hold the same object, so it is copied.
             message = copy_message(message, message.exchange, message.routing_key)
             message.deliveries = count
         return message
 
     def prepare_take(self) -> int:
-        """Let expired messages go before somebody asks for the next one."""
+        """Remove expired messages before the next message is read."""
         if self._expires is not None:
             self._expires.used()
         if self.no_local is not None:
@@ -616,7 +616,7 @@ class MessageQueue(Queue):
         return 0
 
     def get(self) -> tuple[Message, int, bool] | None:
-        """Take the next message, to be settled or requeued later."""
+        """Return the next message, to be settled or requeued later."""
         if self.quorum is not None:
             self.quorum.check_get()
         self.prepare_take()
@@ -640,15 +640,15 @@ class MessageQueue(Queue):
         return self.order.peek() if self.order.count > 0 else None
 
     def first(self) -> Message | None:
-        """Return the message that would be delivered next; it stays where it is."""
+        """Return the message that is delivered next; it stays ready."""
         return self.order.peek()
 
     def delivered(self, position: int) -> Message | None:
-        """Return a message that was delivered and is not settled."""
+        """Return a delivered message that is not settled."""
         return None if self.deleted else self.order.read(position)
 
     def acquire(self, position: int, consumer: Consumer) -> bool:
-        """Take a message that a browser was shown; False if it is not ready any more."""
+        """Take a message that a browser was shown; False if it is no longer ready."""
         if self.deleted or not self.order.acquire(position, consumer):
             return False
         message = self.order.read(position)
@@ -665,7 +665,7 @@ class MessageQueue(Queue):
         return True
 
     def ready_count(self) -> int:
-        """Return how many messages are ready, those that nobody wants just now included."""
+        """Return how many messages are ready, those put aside by no-local included."""
         count = self.order.count
         return count if self.no_local is None else count + len(self.no_local)
 
@@ -681,11 +681,11 @@ class MessageQueue(Queue):
         return 0
 
     def requeue(self, position: int) -> int:
-        """Make a message ready again whose delivery failed; the caller drains afterwards."""
+        """Requeue a message whose delivery failed; the caller drains afterwards."""
         return self._return(position, True)
 
     def give_back(self, position: int) -> int:
-        """Make a message ready again that the client returned; the caller drains afterwards."""
+        """Requeue a message that the client returned; the caller drains afterwards."""
         return self._return(position, False)
 
     def _return(self, position: int, failed: bool) -> int:
@@ -697,10 +697,10 @@ class MessageQueue(Queue):
         return self.quorum.give_back(position, failed)
 
     def let_go(self, position: int, redelivered: bool) -> int:
-        """Make a message ready again without counting a failure; the caller drains afterwards.
+        """Requeue a message without counting a failed delivery; the caller drains afterwards.
 
         Args:
-            position: of the message.
+            position: the position of the message.
             redelivered: whether it counts as delivered before.
         """
         if self.deleted:
@@ -713,7 +713,7 @@ class MessageQueue(Queue):
         return 0
 
     def come_back(self, position: int) -> int:
-        """Make a message ready again that waited: for its retry, or for another consumer."""
+        """Make a message ready again after its retry delay or after no-local put it aside."""
         if not self.deleted:
             self.put_back(position)
             if self.expiry is not None:
@@ -721,12 +721,12 @@ class MessageQueue(Queue):
         return 0
 
     def put_back(self, position: int) -> int:
-        """Put a message back into the order."""
+        """Return a message to its place in the order."""
         self.order.put_back(position)
         return self.count_at(position)
 
     def reject(self, position: int) -> int:
-        """Take a rejected message: for a retry, to an alternate exchange, or as dead letter."""
+        """Retry a rejected message later, or send it to its alternate or dead-letter exchange."""
         if self.deleted:
             return 0
         retry = self.retry
@@ -743,13 +743,13 @@ class MessageQueue(Queue):
         return 0
 
     def time_out(self, position: int) -> int:
-        """Take back a message that was not acknowledged in time: as rejected, if that delays it."""
+        """Take back a message that was not acknowledged in time: retry it later, or requeue it."""
         if self.retry is not None and self.retry.rules.delays:
             return self.reject(position)
         return self.requeue(position)
 
     def pause(self, position: int) -> int:
-        """Block the key of a message that waits for its retry."""
+        """Block the ordering key of a message that waits for its retry."""
         if self.keyed is not None:
             self.keyed.keys.pause(position)
         return 0
@@ -759,11 +759,11 @@ class MessageQueue(Queue):
         return len(self.retry) if self.retry is not None else 0
 
     def retry_now(self) -> int:
-        """Deliver at once what waits for its retry; return how many messages."""
+        """Deliver messages that wait for their retry now; return how many."""
         return self.retry.release_all() if self.retry is not None else 0
 
     def sync_soon(self) -> int:
-        """Make what was settled part of the next commit."""
+        """Add what was settled to the next commit."""
         if not self.durable or self.deleted:
             return _ACCEPTED
         self.order.sync_soon()
@@ -773,15 +773,15 @@ class MessageQueue(Queue):
 
     @property
     def may_expire(self) -> bool:
-        """Whether messages that expire may be ready, delivered or leased."""
+        """Whether messages with an expiry may be ready, delivered or leased."""
         return self.expiry is not None and self.expiry.active
 
     def expired(self, message: Message) -> bool:
-        """Return whether the time of a message that expires is over."""
+        """True if a message has expired."""
         return message.due <= self.clock.steady
 
     def _kept_until(self, due: int) -> int:
-        """Note that a message was kept that expires; only at the head that matters."""
+        """Note that a message with an expiry was kept; only the head of the queue matters."""
         expiry = self._with_expiry()
         expiry.kept()
         if self.order.count == 1 or self.order.heads > 1:
@@ -792,7 +792,7 @@ class MessageQueue(Queue):
         return 0
 
     def expire(self) -> None:
-        """Remove expired messages at the head, and look again when the next head expires."""
+        """Remove expired messages at the head, and set the timer for the new head."""
         if self.deleted:
             return
         due = self._expire_heads(self.clock.steady)
@@ -800,7 +800,7 @@ class MessageQueue(Queue):
             self._with_expiry().wake_at(due)
 
     def _expire_heads(self, now: int) -> int:
-        """Remove expired messages; return when the next one is due, 0 for never."""
+        """Remove expired messages at the head; return when the next one expires, 0 for never."""
         earliest = 0
         for head in range(self.order.heads):
             due = self._expire_head(head, now)
@@ -825,12 +825,12 @@ class MessageQueue(Queue):
         return now
 
     def _look_at_head(self) -> int:
-        """Another message may be at the head now."""
+        """Check the expiry of a new head."""
         expiry = self.expiry
         if expiry is None:
             return 0
         if self.order.count == 0:
-            # What is out may come back.
+            # Delivered messages may be requeued.
             expiry.active = self.unacked > 0 or self.leased > 0
         elif expiry.sees_head():
             self.expire()
@@ -850,7 +850,7 @@ class MessageQueue(Queue):
     # --- distributed transactions ---------------------------------------------------------------
 
     def admit(self, message: Message) -> int:
-        """Publish a message of a prepared transaction: its commit works, however full the queue."""
+        """Publish a message of a prepared transaction, even if the queue is full."""
         limits = self.limits
         if limits is None:
             return self.publish(message)
@@ -861,7 +861,7 @@ class MessageQueue(Queue):
             limits.reserved = False
 
     def withhold(self, position: int) -> bool:
-        """After a restart, keep out what a prepared transaction acknowledged; False if gone."""
+        """After a restart, withhold a message that a prepared transaction acknowledged."""
         if self.order.read(position) is None or not self.order.hold(position):
             return False
         self.unacked += 1
@@ -870,7 +870,7 @@ class MessageQueue(Queue):
     # --- leases, ranges -------------------------------------------------------------------------
 
     def check_lease(self) -> None:
-        """Refuse leases of a queue with a single active consumer."""
+        """Refuse leases on a queue with a single active consumer."""
         if self.single:
             thing = rendered("queue", self.name, self.vhost)
             raise precondition(
@@ -879,13 +879,13 @@ class MessageQueue(Queue):
             )
 
     def claims(self) -> Claims:
-        """Return the part that leases."""
+        """Return the lease part, made on first use."""
         if self._claims is None:
             self._claims = Claims(self)
         return self._claims
 
     def claimed(self) -> int:
-        """Messages were leased: there may be room, and another message at the head."""
+        """Update limits and head after messages were leased."""
         limits = self.limits
         if limits is not None and limits.refusing and limits.low(self.order.count):
             limits.refusing = False
@@ -894,7 +894,7 @@ class MessageQueue(Queue):
         return 0
 
     def released(self) -> int:
-        """Leased messages are ready again: there may be too many, and expired ones."""
+        """Update limits and expiry after leased messages became ready again."""
         self._check_limits()
         if self.expiry is not None and self.expiry.active:
             self.expiry.came_back()
@@ -902,7 +902,7 @@ class MessageQueue(Queue):
         return 0
 
     def span(self, moment: int) -> Span:
-        """Return where the messages are."""
+        """Return the range of the messages."""
         return self.order.span(moment)
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
@@ -912,7 +912,7 @@ class MessageQueue(Queue):
     # --- purge, delete --------------------------------------------------------------------------
 
     def purge(self) -> int:
-        """Drop every message that is not delivered; return how many."""
+        """Remove all messages that are not delivered; return how many."""
         if self.no_local is not None:
             self.no_local.purge()
         count = self.order.count
@@ -929,10 +929,10 @@ class MessageQueue(Queue):
         return count
 
     def delete(self) -> int:
-        """Cancel consumers and browsers, and delete all messages; return how many were ready.
+        """Cancel consumers and browsers, delete all messages; return how many were ready.
 
-        All that are not settled go to the alternate exchange first, if there is one: deliveries
-        cannot come back to a deleted queue.
+        Messages that are not settled are routed to the alternate exchange first, if there is one:
+        deliveries cannot be requeued in a deleted queue.
         """
         count = self.ready_count()
         if self._alternate is not None:
@@ -960,7 +960,7 @@ class MessageQueue(Queue):
         return count
 
     def abandon(self, drop: Callable[[Queue], object]) -> None:
-        """Delete an auto-delete queue that nobody uses, now or after its `LINGER` time."""
+        """Delete an unused auto-delete queue, now or after its `LINGER` time."""
         seconds = self.arguments.get(LINGER)
         context = self.context
         if context is None or type(seconds) is not int or seconds <= 0:
@@ -974,12 +974,12 @@ class MessageQueue(Queue):
         self._linger.used()
 
     def declared(self) -> None:
-        """Begin the time of `x-expires` anew; not in a quorum queue, as with RabbitMQ."""
+        """Restart the time of `x-expires`; not in a quorum queue, as in RabbitMQ."""
         if self._expires is not None and self.quorum is None:
             self._expires.used()
 
     def tick(self) -> None:
-        """Let dead letters of a quorum queue go that are safe elsewhere."""
+        """Settle dead letters of a quorum queue that other queues have stored."""
         if self.quorum is not None:
             self.quorum.tick()
 
@@ -994,9 +994,9 @@ class MessageQueue(Queue):
         exclusive: bool,
         prefetch: int,
     ) -> bool:
-        """Refuse an exclusive consumer of a single-active queue, and no-ack with ordering keys.
+        """Refuse exclusive with single active consumer, and no-ack with ordering keys.
 
-        A quorum queue ignores the flag exclusive, as with RabbitMQ.
+        A quorum queue ignores the exclusive flag, as in RabbitMQ.
         """
         thing = rendered("queue", self.name, self.vhost)
         if no_ack and self.keyed is not None:
@@ -1010,17 +1010,17 @@ class MessageQueue(Queue):
         return exclusive
 
     def check_prefetch_global(self) -> None:
-        """Refuse one prefetch limit for a whole channel, if this is a quorum queue."""
+        """Refuse one prefetch limit for a whole channel in a quorum queue."""
         if self.quorum is not None:
             self.quorum.check_prefetch_global()
 
     def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
-        """Refuse conditions, if this is a quorum queue."""
+        """Refuse the conditions of queue.delete in a quorum queue."""
         if self.quorum is not None:
             self.quorum.check_delete(if_unused=if_unused, if_empty=if_empty)
 
     def add_consumer(self, consumer: Consumer) -> None:
-        """Serve a new consumer."""
+        """Add a consumer, and drain."""
         if consumer.excluded and self.no_local is None:
             self.no_local = NoLocal(self)
         self.consumers.add(consumer)
@@ -1028,7 +1028,7 @@ class MessageQueue(Queue):
         self.drain()
 
     def add_browser(self, consumer: Consumer) -> None:
-        """Show what is ready, and what comes from now on, to a consumer that takes nothing."""
+        """Add a browser: show it what is ready and what is published later, without taking it."""
         if self._browsing is None:
             self._browsing = Browsing(self)
         self.browsers = [*self.browsers, consumer]
@@ -1036,7 +1036,7 @@ class MessageQueue(Queue):
         self._browsing.add(consumer)
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """Serve a consumer or a browser no longer."""
+        """Remove a consumer or a browser."""
         if self._browsing is not None and consumer in self.browsers:
             self.browsers = [each for each in self.browsers if each is not consumer]
             if not self._browsing.remove(consumer):

@@ -1,11 +1,11 @@
-"""Direct reply-to: a queue that is no more than the way to one consumer.
+"""Direct reply-to: a pseudo-queue that forwards replies to one consumer.
 
     requester --- reply-to: amq.rabbitmq.reply-to.<secret> ---> responder
         ^                                                           |
         +------ ReplyQueue <--- default exchange, that key <--------+
 
-It keeps nothing: a reply is delivered while the requester is there and has room, or dropped.
-Nobody can list it or guess its name.
+It keeps nothing: a reply is delivered if the requester is connected and has room, else dropped. It
+is not listed, and its name cannot be guessed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ REPLY_PREFIX = REPLY_TO + "."
 
 
 class ReplyQueue(Queue):
-    """The way back to one requester.
+    """The pseudo-queue of one requester.
 
     Args:
         name: the routing key of the replies.
         vhost: the name of its vhost.
-        replies: the vhost's requesters, where this one stands while it is there.
+        replies: the requesters of the vhost; this queue is among them while it has its consumer.
     """
 
     def __init__(self, name: str, vhost: str, replies: dict[str, ReplyQueue]) -> None:
@@ -36,17 +36,17 @@ class ReplyQueue(Queue):
         self._staged: list[Message] = []
 
     def begin_batch(self) -> int:
-        """Replies of a batch wait for its end; others do not."""
+        """Keep the replies of a batch until it ends; other replies are delivered at once."""
         self.staging = True
         return 0
 
     def stage(self, message: Message) -> int:
-        """Take a reply of a batch."""
+        """Keep a reply of a batch."""
         self._staged.append(message)
         return ACCEPTED
 
     def commit_batch(self) -> int:
-        """The batch is committed."""
+        """Deliver the replies of the batch."""
         self.staging = False
         staged, self._staged = self._staged, []
         for message in staged:
@@ -54,36 +54,36 @@ class ReplyQueue(Queue):
         return 0
 
     def roll_back_batch(self) -> int:
-        """The batch is refused."""
+        """Drop the replies of the batch."""
         self._staged = []
         return self.commit_batch()
 
     def publish(self, message: Message) -> int:
-        """Hand a reply to the requester, or drop it."""
+        """Deliver a reply to the requester, or drop it."""
         for consumer in self.consumers:
             if consumer.ready():
                 consumer.deliver(message, -1, False)
         return ACCEPTED
 
     def ready_count(self) -> int:
-        """Nothing ever waits."""
+        """Return 0: nothing is kept."""
         return 0
 
     def drain(self) -> int:
-        """Nothing ever waits."""
+        """Do nothing: nothing is kept."""
         return 0
 
     def add_consumer(self, consumer: Consumer) -> None:
-        """The requester is there."""
+        """Add the requester."""
         self.consumers.add(consumer)
         self._replies[self.name] = self
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """The requester is gone."""
+        """Remove the requester."""
         self.delete()
 
     def delete(self) -> int:
-        """Replies that are still under way reach nobody."""
+        """Delete the queue; replies that come later are dropped."""
         self.consumers.take_all()
         self._replies.pop(self.name, None)
         self.deleted = True

@@ -1,15 +1,16 @@
-"""The stream: an append-only log that any number of consumers read, each at its own place.
+"""The stream: an append-only log that any number of consumers read, each at its own offset.
 
-    log      | gone by retention | kept kept kept kept kept kept | not on disk yet |
-                                        ^ cursor     ^ cursor    ^ visible         ^ end
+    log      | removed by retention | kept kept kept kept kept | not on disk yet |
+                                  ^ cursor       ^ cursor ^ visible        ^ end
 
-Nothing is taken out by reading. What consumers acknowledge is credit for more, and where they want
-that, the offset after which the next consumer of the same tag goes on. A message becomes visible
-when it is on disk: after a power failure no offset means another message than consumers saw.
+Reading removes nothing. An acknowledgement gives the consumer credit for more messages. With
+offset tracking it also stores the offset after which the next consumer with the same tag continues.
+A message becomes visible when it is on disk, so that after a power failure every offset still means
+the message that consumers saw.
 
-What a consumer has to acknowledge is known by its offset and by whom its offsets are kept for:
+The position of a delivery is made of the offset and the number of the consumer tag:
 
-    position of a delivery  = offset << 16 | number of the consumer tag, 0 when nothing is kept
+    position of a delivery  = offset << 16 | number of the consumer tag, 0 without tracking
 """
 
 from __future__ import annotations
@@ -62,17 +63,17 @@ _RECENT_OCTETS = STREAM_RECENT_BODY_BYTES
 
 
 class Cursor:
-    """Where one consumer is.
+    """The read position and the filter of one consumer.
 
     Args:
-        consumer: whose cursor it is.
-        position: of the next message it may get.
-        wanted: the filter values it wants; None for everything.
-        unfiltered: whether it wants messages without a filter value too.
-        number: of its tag where offsets are kept for it, else 0.
+        consumer: the consumer.
+        position: position of the next message it may get.
+        wanted: filter values to deliver; None for all messages.
+        unfiltered: whether to deliver messages without a filter value too.
+        number: number of its tag if its offset is tracked, else 0.
 
     Attributes:
-        skipped: what its own connection published, if it does not want that.
+        skipped: with no-local, the messages that its own connection published.
         at: its index among the cursors of the stream.
     """
 
@@ -96,15 +97,15 @@ class Cursor:
 
 
 class StreamQueue(Queue):
-    """A log and its readers.
+    """A stream: one log and the cursors of its consumers.
 
     Args:
         name: its name.
         vhost: the name of its vhost.
-        log: where its messages are kept.
-        commit: of the store.
-        tracking: the offsets kept for consumer tags.
-        segment_octets: how much may be published before retention is looked at.
+        log: keeps its messages.
+        commit: the group commit of the store.
+        tracking: the stored offsets of consumer tags.
+        segment_octets: bytes that are published between two checks of retention.
         **options: as for `Queue`.
     """
 
@@ -129,7 +130,7 @@ class StreamQueue(Queue):
         self._max_octets = 0
         self._max_age = 0
         self._grown = 0
-        # What is on disk, and of that what may be seen: all but what is kept back.
+        # What is on disk, and the visible part of it: without the rows of an open batch.
         self._safe = self._visible = log.end()
         self._barrier = -1
         self._staged: list[int] = []
@@ -149,14 +150,14 @@ class StreamQueue(Queue):
         self._clock = Clock()
 
     def join(self, context: QueueContext) -> None:
-        """Take the clock and what decodes headers from the vhost."""
+        """Take the clock and the header decoder of the vhost."""
         self._context = context
         self._editor = context.editor
         self._clock = context.clock
         self._work = context.timers.work
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Take what is kept at most, and how long."""
+        """Set the retention: how many bytes are kept, and for how long."""
         self._max_octets = settings.get("max-length-bytes", 0)
         self._max_age = span_ms(settings.get("max-age", "")) or 0
         wanted = settings.get("stream-max-segment-size-bytes", 0) or self._declared_octets
@@ -179,7 +180,7 @@ class StreamQueue(Queue):
             self._retain()
         ticket = self._commit.ticket
         if self._commit.done >= ticket:
-            # Memory: nothing will ever be safer than it is now.
+            # A log in memory is never committed, so the message is visible at once.
             self._show(position + 1)
             if self._cursors:
                 self.drain()
@@ -190,7 +191,7 @@ class StreamQueue(Queue):
         return _PENDING
 
     def _show(self, end: int) -> int:
-        """What stands below a position is on disk."""
+        """Make the messages below a position visible: they are on disk."""
         self._safe = end
         self._visible = end if self._barrier < 0 else min(end, self._barrier)
         return 0
@@ -198,7 +199,7 @@ class StreamQueue(Queue):
     # --- the rows of a batch (see staging.py) -----------------------------------------------------
 
     def begin_batch(self) -> int:
-        """What comes from now on is shown to nobody."""
+        """Hide messages that are appended from now on."""
         self.staging = True
         self._barrier = self._log.end()
         return 0
@@ -214,7 +215,7 @@ class StreamQueue(Queue):
         return self.publish(message)
 
     def commit_batch(self) -> int:
-        """The batch is committed: it can be read, as far as it is on disk."""
+        """Make the rows of the batch visible, as far as they are on disk."""
         self.staging = False
         self._barrier = -1
         self._staged = []
@@ -223,20 +224,20 @@ class StreamQueue(Queue):
         return 0
 
     def roll_back_batch(self) -> int:
-        """The batch is refused: its rows are passed over."""
+        """Discard the rows of the batch: consumers skip their positions."""
         for at in range(0, len(self._staged), 2):
             self._log.settle_range(self._staged[at], self._staged[at + 1])
         return self.commit_batch()
 
     def _note_origin(self, position: int, origin: int) -> int:
-        """A message was published by a connection whose consumers may not want it."""
+        """Note a message that no-local consumers of its connection must not get."""
         for cursor in self._cursors:
             if cursor.skipped is not None and cursor.consumer.excluded == origin:
                 cursor.skipped.note(position)
         return 0
 
     def _await(self, ticket: int) -> int:
-        """The first message for another commit."""
+        """Wait for the next commit, if nothing of this queue waits for it yet."""
         if self._reached > self._safe:
             self._flying.append((self._ticket, self._reached))
         self._ticket = ticket
@@ -245,7 +246,7 @@ class StreamQueue(Queue):
         return 0
 
     def committed(self) -> None:
-        """A commit is on disk: what was part of it is visible."""
+        """Make visible what the finished commit wrote."""
         done = self._commit.done
         while self._flying and self._flying[0][0] <= done:
             self._show(self._flying.pop(0)[1])
@@ -256,12 +257,12 @@ class StreamQueue(Queue):
         self.drain()
 
     def tick(self) -> None:
-        """Let old segments go, and write down offsets."""
+        """Apply retention, and store tracked offsets."""
         self._retain()
         self._tracking.write()
 
     def _retain(self) -> int:
-        """Let whole segments go that are too much or too old."""
+        """Remove whole segments that exceed the size or age limit."""
         self._grown = 0
         if self._max_octets or self._max_age:
             moment = max(self._clock.ms - self._max_age, 0) if self._max_age else 0
@@ -270,23 +271,23 @@ class StreamQueue(Queue):
         return 0
 
     def _share_with(self, count: int) -> int:
-        """There are so many consumers now."""
+        """Adapt to the number of consumers."""
         if self._shared != (count > 1):
             self._share()
         return 0
 
     def _share(self) -> int:
-        """Begin to keep what one consumer has just read for the others, or let all of it go.
+        """Keep what one consumer has just read for the others, or drop all that was kept.
 
-        They read the same messages one after the other, and most of what a delivery costs is to
-        make a message of the octets in the log.
+        Consumers read the same messages one after the other, and decoding a message from the bytes
+        of the log is most of the cost of a delivery.
         """
         self._shared = len(self._cursors) > 1
         self._recent = [None] * (_RECENT + 1) if self._shared else []
         return 0
 
     def ready_count(self) -> int:
-        """Messages that are kept."""
+        """Return how many messages are kept."""
         if self._barrier < 0:
             return self._log.live()
         return self._log.reach(0, self._barrier, self._barrier, -1)[1]
@@ -294,7 +295,7 @@ class StreamQueue(Queue):
     # --- messages out ---------------------------------------------------------------------------
 
     def drain(self) -> int:
-        """Serve consumers that have credit with what they have not seen, in turns."""
+        """Deliver new messages to the consumers that have credit, round robin."""
         visible = self._visible
         count = len(self._cursors)
         for _ in range(count):
@@ -310,27 +311,27 @@ class StreamQueue(Queue):
         return 0
 
     def _drain_later(self) -> int:
-        """Enough was read in this turn; the others have theirs."""
+        """Continue in the next turn: the work budget of this one is used up."""
         if not self._put_off:
             self._put_off = True
             self._work.later(self._drain_again)
         return 0
 
     def _drain_again(self) -> bool:
-        """Serve those who have credit still."""
+        """Continue with the consumers that still have credit."""
         self._put_off = False
         self.drain()
         return True
 
     def serve(self, consumer: Consumer | None) -> int:
-        """A consumer has credit again, which changes nothing for the others."""
+        """Deliver to one consumer that got credit; the others are not affected."""
         cursor = None if consumer is None else self._cursor_of.get(consumer)
         if cursor is not None and cursor.position < self._visible:
             self._feed(cursor)
         return 0
 
     def _feed(self, cursor: Cursor) -> int:
-        """Serve one consumer as far as it goes."""
+        """Deliver to one consumer until its credit, the log or the work budget ends."""
         consumer = cursor.consumer
         position = cursor.position
         visible = self._visible
@@ -348,11 +349,11 @@ class StreamQueue(Queue):
                     break
                 message = self._log.read(position)
                 if message is None:
-                    # Damaged, or gone by retention.
+                    # Damaged, or removed by retention.
                     position = self._log.next(position + 1)
                     continue
                 if message.timestamp == 0:
-                    # A store that gives out the object it was given: other queues may hold it too.
+                    # The log in memory returns the same object, which other queues may hold too.
                     message = copy_message(message, message.exchange, message.routing_key)
                 message.offset = position
                 if self._shared and len(message.body) <= _RECENT_OCTETS:
@@ -367,7 +368,7 @@ class StreamQueue(Queue):
                 continue
             self.unacked += 1
             self._work.spent += 1
-            # A cursor is moved first: what follows may look at it again.
+            # Move the cursor first: `deliver` may come back here and read it.
             cursor.position = position + 1
             consumer.deliver(message, position << _SHIFT | cursor.number, False)
             position += 1
@@ -375,9 +376,9 @@ class StreamQueue(Queue):
         return 0
 
     def _wants(self, cursor: Cursor, message: Message) -> bool:
-        """Whether a consumer's filter lets a message through."""
+        """True if the filter of a consumer lets a message through."""
         value: Any = None
-        # Most messages without the header are told by their octets, without decoding.
+        # For most messages without the header the encoded bytes tell; no decoding is needed.
         if message.has_headers and _FILTER_NAME in message.raw and self._editor is not None:
             value = self._editor.headers_of(message).get(FILTER_VALUE)
         if not isinstance(value, str):
@@ -385,7 +386,7 @@ class StreamQueue(Queue):
         return cursor.wanted is not None and value in cursor.wanted
 
     def settle(self, position: int) -> int:
-        """A consumer has credit for another message."""
+        """Give a consumer credit for another message, and track its offset."""
         if not self.deleted:
             self.unacked -= 1
             if position & _TAG:
@@ -393,25 +394,25 @@ class StreamQueue(Queue):
         return 0
 
     def reject(self, position: int) -> int:
-        """The same as an acknowledgement."""
+        """Treat a rejection as an acknowledgement: a stream keeps its messages."""
         return self.settle(position)
 
     def requeue(self, position: int) -> int:
-        """Nothing returns to a stream; the consumer has credit again."""
+        """Give the consumer credit again; nothing returns to a stream."""
         if not self.deleted:
             self.unacked -= 1
         return 0
 
     def sync_soon(self) -> int:
-        """Nothing is settled in a stream."""
+        """Return ACCEPTED: nothing is settled in a stream."""
         return ACCEPTED
 
     def get(self) -> tuple[Message, int, bool] | None:
-        """There is no next message for everybody."""
+        """Refuse basic.get."""
         raise self._unsupported("basic.get")
 
     def purge(self) -> int:
-        """Messages go by retention alone."""
+        """Refuse to purge: only retention removes messages."""
         raise self._unsupported("queue.purge")
 
     def _unsupported(self, what: str) -> Refusal:
@@ -421,12 +422,12 @@ class StreamQueue(Queue):
     # --- ranges ---------------------------------------------------------------------------------
 
     def span(self, moment: int) -> Span:
-        """What is kept and on disk."""
+        """Return the range of the messages that are on disk."""
         hidden = self._log.live() - self.ready_count()
         return span_of(self._log, self._visible, moment, hidden)
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
-        """What is kept and on disk of these offsets."""
+        """Return rows of the messages on disk in a range of offsets."""
         end = min(end, self._visible)
         first = check_kept(self.name, self.vhost, first, self._log.first(), end, into)
         into.marks(0, 0, None, None, None)
@@ -443,9 +444,9 @@ class StreamQueue(Queue):
         exclusive: bool,
         prefetch: int,
     ) -> bool:
-        """Refuse a consumer that cannot say how much it takes, or where it begins.
+        """Refuse a consumer without manual acknowledgements, prefetch or a valid start offset.
 
-        The flag exclusive means nothing here, as with RabbitMQ.
+        The exclusive flag is ignored, as in RabbitMQ.
         """
         thing = rendered("queue", self.name, self.vhost)
         if no_ack:
@@ -461,17 +462,17 @@ class StreamQueue(Queue):
         return False
 
     def check_prefetch_global(self) -> None:
-        """One limit for a whole channel is refused, as with RabbitMQ."""
+        """Refuse a prefetch limit shared by a whole channel, as RabbitMQ does."""
         thing = rendered("queue", self.name, self.vhost)
         raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{thing} does not support global qos")
 
     def add_consumer(self, consumer: Consumer) -> None:
-        """Serve a new consumer from where it wants to begin."""
+        """Add a consumer, which starts at the offset of its arguments."""
         arguments = consumer.arguments
         number = 0
         kept = -1
         if arguments.get(TRACKING) is True and not consumer.tag.startswith(RESERVED_PREFIX):
-            # Nobody comes back with a tag that the broker made up.
+            # A generated tag is never used again, so its offset is not tracked.
             number, kept = self._tracking.number_of(consumer.tag)
         value = arguments.get(OFFSET, kept + 1 if number else "next")
         self.consumers.add(consumer)
@@ -492,17 +493,17 @@ class StreamQueue(Queue):
             self._feed(cursor)
 
     def add_browser(self, consumer: Consumer) -> None:
-        """To read a stream is to take nothing from it."""
+        """Refuse a browser: reading a stream takes nothing anyway."""
         self.add_consumer(consumer)
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """Serve a consumer no longer; where it got to is written down."""
+        """Remove a consumer, and store its offset."""
         cursor = self._cursor_of.pop(consumer, None)
         if cursor is not None:
             self.consumers.remove(consumer)
             last = self._cursors.pop()
             if last is not cursor:
-                # Its place is taken by the last one: there may be ten thousand behind it.
+                # Move the last cursor to its index; shifting the list is slow with 10,000 of them.
                 self._cursors[cursor.at] = last
                 last.at = cursor.at
             self._locals -= cursor.skipped is not None
@@ -510,7 +511,7 @@ class StreamQueue(Queue):
             self._tracking.write()
 
     def delete(self) -> int:
-        """Tell the consumers, drop everything."""
+        """Cancel the consumers, and delete the log."""
         count = self._log.live()
         self.deleted = True
         self._cursors = []

@@ -1,8 +1,8 @@
-"""Offsets that a stream keeps for its consumers, by consumer tag, over restarts too.
+"""Stored offsets of a stream's consumers, by consumer tag; they survive restarts.
 
 They are rows in the definitions (kind "offset"; key vhost, queue, tag; field position). They are
-written when some time has passed and never for each acknowledgement: after a crash a consumer may
-get again what it acknowledged last.
+written from time to time, not for each acknowledgement, so after a crash a consumer may get again
+the messages that it acknowledged last.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NOTHING = -1
 
 
 class Tracking:
-    """The offsets of one stream.
+    """The tracked offsets of one stream.
 
     Args:
         vhost: the name of the stream's vhost.
-        queue: its name.
-        definitions: where they outlive the process.
-        commit: of the store.
-        offsets: those from before, by tag.
+        queue: the name of the stream.
+        definitions: where they are stored.
+        commit: the group commit of the store.
+        offsets: the offsets from before the restart, by tag.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Tracking:
         self._changed: set[int] = set()
 
     def check(self, tag: str) -> None:
-        """Refuse a new tag when offsets are kept for too many already."""
+        """Refuse a new tag if the limit of tracked tags is reached."""
         if tag not in self._numbers and len(self._tags) > STREAM_TRACKED_TAGS:
             raise precondition(
                 f"offsets are kept for {STREAM_TRACKED_TAGS} consumer tags, no more are possible, "
@@ -52,7 +52,7 @@ class Tracking:
             )
 
     def number_of(self, tag: str) -> tuple[int, int]:
-        """The number of a tag, from 1, and the last offset acknowledged under it, or -1."""
+        """Return the number of a tag, from 1, and its last acknowledged offset, or -1."""
         number = self._numbers.get(tag)
         if number is None:
             number = len(self._tags)
@@ -62,13 +62,13 @@ class Tracking:
         return number, self._offsets[number]
 
     def acknowledged(self, number: int, offset: int) -> None:
-        """A consumer has acknowledged an offset."""
+        """Note the offset that a consumer acknowledged."""
         if offset > self._offsets[number]:
             self._offsets[number] = offset
             self._changed.add(number)
 
     def write(self) -> None:
-        """Write down what has changed."""
+        """Store the offsets that have changed."""
         for number in self._changed:
             key = (self._vhost, self._queue, self._tags[number])
             self._definitions.put(OFFSET_ROWS, key, {"position": self._offsets[number]})
@@ -77,7 +77,7 @@ class Tracking:
             self._commit.urgent = True
 
     def forget(self) -> None:
-        """The stream is gone."""
+        """Delete the stored offsets: the stream was deleted."""
         for number, offset in enumerate(self._offsets):
             if offset != NOTHING:
                 key = (self._vhost, self._queue, self._tags[number])

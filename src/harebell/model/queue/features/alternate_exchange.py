@@ -1,4 +1,4 @@
-"""The alternate exchange of a queue (AMQP 0-10): rejected messages, and those left at its end."""
+"""The alternate exchange of a queue (AMQP 0-10): rejected messages, and the rest on deletion."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ALTERNATE = "x-alternate-exchange"
 
 
 def leaves_messages(queue: Queue) -> bool:
-    """Return whether messages go to its alternate exchange if a queue is deleted now."""
+    """True if messages go to the alternate exchange when the queue is deleted now."""
     held = queue.ready_count() + queue.unacked + queue.leased + queue.delayed_count()
     return held > 0 and ALTERNATE in queue.arguments
 
 
 class AlternateExchange:
-    """Where the rejected messages of one queue go.
+    """The alternate exchange of one queue.
 
     Args:
         queue: the queue.
-        name: of the exchange, which need not exist.
+        name: the name of the exchange, which need not exist.
     """
 
     def __init__(self, queue: Host, name: str) -> None:
@@ -33,7 +33,7 @@ class AlternateExchange:
         self._name = name
 
     def send(self, message: Message) -> None:
-        """Route a message through the exchange, as it is."""
+        """Route a message through the exchange, unchanged."""
         context = self._queue.context
         if context is None:
             return
@@ -45,7 +45,7 @@ class AlternateExchange:
                 queue.take_over(message)
 
     def send_all(self) -> None:
-        """Route every message that is not settled: ready, delivered, leased or delayed."""
+        """Route all messages that are not settled: ready, delivered, leased or delayed."""
         order = self._queue.order
         quorum = self._queue.quorum
         handed_on = set() if quorum is None else quorum.handed_on()
@@ -53,7 +53,7 @@ class AlternateExchange:
             log = each.log
             position = log.first()
             while position < log.end():
-                # Without levels, `level_bits` is 0 and the level too.
+                # Without levels `level_bits` and the level are 0.
                 whole = position << order.level_bits | level
                 if whole not in handed_on and not each.has_row(position):
                     message = log.read(position)

@@ -1,12 +1,12 @@
-"""Browsers: consumers that see what is ready and take nothing.
+"""Browsers: consumers that see ready messages and do not take them.
 
-A browser is shown each ready message once, in the order of delivery, and goes on with what comes.
-It may take what it was shown (`MessageQueue.acquire`) as long as it is ready, and is then like any
-consumer that has it. Deliveries to others are never shown; what comes back is, if the browser has
-not come past its place.
+A browser is shown each ready message once, in the order of delivery, and then new messages. It may
+take a message that it was shown (`MessageQueue.acquire`) while it is ready; the message is then
+delivered to it as to any consumer. Messages delivered to others are not shown, unless they are
+requeued before the cursor of the browser passes them.
 
     ready      1   2   3   .   .   6   7 ...          4 and 5 are out
-                       ^ cursor of a browser: 3 is next, then 6, unless 4 or 5 come back first
+                       ^ cursor of a browser: 3 is next, then 6, unless 4 or 5 are requeued first
 
 A queue has this part while it has browsers.
 """
@@ -27,11 +27,11 @@ _MOST = BROWSED_PER_TURN
 
 
 class Browser:
-    """Where one browser is.
+    """One browser and its cursors.
 
     Args:
         consumer: the browser.
-        cursors: the first position that it has not been shown, in each log of the queue.
+        cursors: for each log of the queue, the first position that it was not shown.
     """
 
     __slots__ = ("consumer", "cursors")
@@ -56,24 +56,24 @@ class Browsing:
         self._browsers: list[Browser] = []
 
     def add(self, consumer: Consumer) -> int:
-        """Show a new browser what is ready."""
+        """Add a browser."""
         browser = Browser(consumer, [0])
         self._browsers.append(browser)
         return self._show(browser)
 
     def remove(self, consumer: Consumer) -> bool:
-        """Remove a browser; return whether there are others."""
+        """Remove a browser; return whether others are left."""
         self._browsers = [each for each in self._browsers if each.consumer is not consumer]
         return bool(self._browsers)
 
     def show_all(self) -> int:
-        """Show every browser what it has not seen."""
+        """Show every browser the messages that it has not seen."""
         for browser in list(self._browsers):
             self._show(browser)
         return 0
 
     def _show(self, browser: Browser) -> int:
-        """Show a browser as much as it has credit for."""
+        """Show a browser messages until its credit is used up."""
         consumer = browser.consumer
         order = self._order
         shown = 0
@@ -95,7 +95,7 @@ class Browsing:
 
 
 def ready_messages(order: MessageOrder) -> list[tuple[int, Message]]:
-    """Return what is ready with its positions."""
+    """Return the ready messages with their positions."""
     cursors = [0]
     found = []
     position = order.next_ready(cursors)

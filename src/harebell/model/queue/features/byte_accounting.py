@@ -1,12 +1,12 @@
-"""Byte accounting: count the bodies that were ready before their bytes were limited.
+"""Byte accounting: count the bodies that were ready before a byte limit was set.
 
-    log      | counted counted counted | not yet ... | counted when they came ...
-                                       ^ cursor      ^ end, when the counting began
+    log      | counted counted counted | not yet ... | counted when published ...
+                                       ^ cursor      ^ end when the count began
 
-A policy may limit a queue at any time, and a restart brings back what was in it. That backlog may
-be large, so it is counted in turns. What leaves meanwhile is subtracted only if it was counted, and
-what comes back before the cursor gets there is counted then. A queue with several logs has a cursor
-and an end for each.
+A policy may limit a queue at any time, and a restart restores its messages. That backlog may be
+large, so it is counted in several turns. A message that leaves meanwhile is subtracted only if it
+was counted. A message that is requeued before the cursor is added at once, any other one when
+the cursor reaches it. A queue with several logs has a cursor and an end for each.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class ByteAccount:
     """How far the bodies of one queue are counted.
 
     Args:
-        order: of the queue.
+        order: the message order of the queue.
 
     Attributes:
-        cursors: the first position of each log that is not looked at.
+        cursors: for each log, the first position that is not counted yet.
     """
 
     __slots__ = ("_bits", "_ends", "_mask", "_order", "cursors")
@@ -38,13 +38,13 @@ class ByteAccount:
         self._order = order
         self._bits = order.level_bits
         self._mask = (1 << self._bits) - 1
-        # What comes to a log that is made later is counted when it comes.
+        # A log made later is not here: its messages are counted when they are published.
         ends = {level: each.end() for level, each in order.levels()}
         self._ends: Sequence[int] = [ends.get(level, 0) for level in range(1 << self._bits)]
         self.cursors = [0] * len(self._ends)
 
     def has(self, position: int) -> bool:
-        """Return whether the message at a position is counted, if it is ready."""
+        """True if the message at a position is counted, provided it is ready."""
         level = position & self._mask
         here = position >> self._bits
         return here < self.cursors[level] or here >= self._ends[level]
@@ -53,8 +53,8 @@ class ByteAccount:
         """Count bodies; return whether all are counted.
 
         Args:
-            limits: take the octets.
-            most: messages that are counted now.
+            limits: the limits, which get the bytes.
+            most: most messages to count now.
         """
         order, cursors = self._order, self.cursors
         done = 0

@@ -1,13 +1,13 @@
-"""The consumers of a queue, and whose turn it is.
+"""Consumer selection: which consumer of a queue gets the next message.
 
-Consumers of equal priority are served in turn; those of a higher priority first, while they are
+Consumers of equal priority are served round robin, those of higher priority first while they are
 ready. With a single active consumer the others wait until it is removed.
 
-    priority 5   Rank   head -> a -> b -> c -> a ...      the head is asked first
+    priority 5   Rank   head -> a -> b -> c -> a ...      the head is next
     priority 0   Rank   head -> d -> d ...
 
-Each rank is a ring, so a consumer is added, removed and served without a look at the others: there
-may be a hundred thousand.
+Each rank is a ring, so adding, removing and serving a consumer takes constant time: there may be
+100,000 of them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Rank:
     """The consumers of one priority, in a ring.
 
     Args:
-        priority: of all of them.
+        priority: the priority.
 
     Attributes:
-        head: the consumer that is asked first; None in an empty ring, which no queue keeps.
-        count: how many there are.
+        head: the consumer that is next; None if the ring is empty, which no queue keeps.
+        count: the number of consumers.
     """
 
     __slots__ = ("count", "head", "priority")
@@ -39,7 +39,7 @@ class Rank:
         self.count = 0
 
     def add(self, consumer: Consumer) -> int:
-        """Add a consumer, whose turn is after all others."""
+        """Add a consumer at the end of the round robin."""
         head = self.head
         if head is None or head.before is None:
             self.head = consumer.before = consumer.after = consumer
@@ -51,7 +51,7 @@ class Rank:
         return 0
 
     def remove(self, consumer: Consumer) -> int:
-        """Remove a consumer; the turns of the others do not change."""
+        """Remove a consumer; the order of the others does not change."""
         before, after = consumer.before, consumer.after
         if before is None or after is None:
             return 0
@@ -67,8 +67,8 @@ class Consumers:
     """The consumers of one queue.
 
     Args:
-        single: whether only one of them is served at a time.
-        preempts: whether a consumer of higher priority takes over from that one.
+        single: whether there is a single active consumer.
+        preempts: whether a consumer of higher priority replaces the active one.
 
     Attributes:
         count: how many there are.
@@ -87,11 +87,11 @@ class Consumers:
         return self.count
 
     def __iter__(self) -> Iterator[Consumer]:
-        """Iterate over a copy: the highest priority first, then by turn."""
+        """Iterate over a copy: highest priority first, then round robin order."""
         return iter(self.in_order())
 
     def in_order(self) -> list[Consumer]:
-        """Return all, the highest priority first, then by turn."""
+        """Return all consumers, highest priority first, then in round robin order."""
         found: list[Consumer] = []
         for rank in self._ranks:
             consumer = rank.head
@@ -103,11 +103,11 @@ class Consumers:
         return found
 
     def first(self) -> Consumer | None:
-        """Return the consumer that is asked first; None if there is none."""
+        """Return the consumer that is next; None if there is none."""
         return self._ranks[0].head if self.count else None
 
     def add(self, consumer: Consumer) -> int:
-        """Add a consumer, after those of the same priority."""
+        """Add a consumer after those of equal priority."""
         rank = self._rank_of(consumer)
         if rank is None:
             rank = Rank(consumer.priority)
@@ -145,7 +145,7 @@ class Consumers:
         return left
 
     def _rank_of(self, consumer: Consumer) -> Rank | None:
-        # A binary search: every consumer may have a priority of its own.
+        # Binary search: every consumer may have a priority of its own.
         ranks = self._ranks
         low, high = 0, len(ranks)
         while low < high:
@@ -162,7 +162,7 @@ class Consumers:
     # --- whose turn it is -----------------------------------------------------------------------
 
     def pick(self) -> Consumer | None:
-        """Return the ready consumer whose turn it is; the next turn is that of its equals."""
+        """Return the next ready consumer, and advance the round robin of its rank."""
         if self._single:
             return self.active()
         for rank in self._ranks:
@@ -177,7 +177,7 @@ class Consumers:
         return None
 
     def any_ready(self) -> bool:
-        """Whether `pick` would find somebody."""
+        """True if `pick` would return a consumer."""
         if self._single:
             return self.active() is not None
         for rank in self._ranks:
@@ -193,7 +193,7 @@ class Consumers:
     def pick_least_busy(self) -> Consumer | None:
         """Return the ready consumer of the highest priority with the fewest deliveries.
 
-        Its turn ends with `served`.
+        `served` advances the round robin.
         """
         if self._single:
             return self.active()
@@ -211,7 +211,7 @@ class Consumers:
         return None
 
     def served(self, consumer: Consumer) -> int:
-        """End the turn of a consumer."""
+        """Advance the round robin past a consumer."""
         rank = self._rank_of(consumer)
         if rank is not None and consumer.after is not None:
             rank.head = consumer.after
@@ -220,8 +220,8 @@ class Consumers:
     def active(self) -> Consumer | None:
         """Return the single active consumer if it is ready.
 
-        If one of higher priority can replace it, it gets nothing more until it has settled its
-        deliveries; then the other one is active.
+        If a consumer of higher priority can replace it, it gets no more messages until its
+        deliveries are settled; then the other one becomes active.
         """
         active = self._active
         if active is None:
@@ -236,11 +236,11 @@ class Consumers:
 
 
 def dismiss(consumers: list[Consumer], work: Work) -> None:
-    """Tell consumers that their queue was deleted, in slices: there may be a hundred thousand.
+    """Notify consumers that their queue was deleted, in slices: there may be 100,000.
 
     Args:
-        consumers: those that the queue had.
-        work: counts the calls.
+        consumers: the consumers of the queue.
+        work: the work budget, charged for each call.
     """
     left = iter(consumers)
 

@@ -1,8 +1,8 @@
 """Deduplication in a queue: the argument `x-message-deduplication`.
 
-Messages with the same header `x-deduplication-header` are the same. While one of them is in the
-queue, ready or unacknowledged, another one is dropped, and confirmed as if it were taken. Once it
-has left, the same may come again. Messages without the header are always different.
+Messages with equal headers `x-deduplication-header` are duplicates. While one of them is in the
+queue, ready or unacknowledged, others are dropped, and confirmed as if they were taken. When it has
+left the queue, another one is accepted. Messages without the header are never duplicates.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _FORGET_FROM = 1_024
 
 
 class Positions(Protocol):
-    """The order of the queue."""
+    """The part of the message order that is used here."""
 
     def next_position(self, message: Message) -> int:
-        """Return the position that a message would get."""
+        """Return the position that the next message gets."""
 
     def holds(self, position: int) -> bool:
-        """Return whether the message at a position is not settled."""
+        """True if the message at a position is not settled."""
 
 
 class QueueDeduplication:
-    """The messages of one queue, by the values of the header.
+    """Header values of the messages in one queue.
 
-    A message that leaves is not reported, so a value that was seen is looked up at its position.
+    Removed messages are not reported, so a known value is checked by its position.
 
     Args:
-        editor: looks into messages.
-        order: of the queue.
-        found: positions and messages that are in the queue.
+        editor: reads messages.
+        order: the message order of the queue.
+        found: positions and messages that are in the queue already.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class QueueDeduplication:
                 self._note(value, position)
 
     def known(self, message: Message) -> bool:
-        """Return whether a message is in the queue already; if not, note it: it is about to be."""
+        """Return whether a message is a duplicate; if not, note it for the next position."""
         value = self._value_of(message)
         position = self._order.next_position(message)
-        # A message that was noted for this position went to a consumer without getting it.
+        # The message noted for this position was delivered at once and did not use it.
         self._forget(position)
         if value is None:
             return False
@@ -89,7 +89,7 @@ class QueueDeduplication:
             del self._positions[value]
 
     def _forget_settled(self) -> None:
-        """Forget what was settled, so that memory stays in proportion to the queue."""
+        """Forget settled messages, so that memory stays in proportion to the queue."""
         for position in [each for each in self._values if not self._order.holds(each)]:
             self._forget(position)
         self._forget_from = max(_FORGET_FROM, 2 * len(self._values))

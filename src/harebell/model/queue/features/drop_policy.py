@@ -4,8 +4,8 @@
     dropped        ^                      the oldest, unless it is a file or a packet
     dropped                 ^             of adjacent packets the one of the lowest priority
 
-A file is passed over: its publisher is held back instead (AMQP 0-8, class file: the server must not
-discard a file message). A queue that never had a file or a packet does not come here.
+A file is skipped: its publisher is blocked instead (AMQP 0-8, class file: the server must not
+discard a file message). This module is used only after a queue got a file or a packet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOTHING = -1
 
 
 def take_victim(order: MessageOrder) -> Message | None:
-    """Take the message that is dropped, setting `position` of the order; None if none may be."""
+    """Take the message to drop, and set `order.position`; None if no message may be dropped."""
     message = order.peek()
     if message is None or message.family not in (FAMILY_FILE, FAMILY_STREAM):
         return order.take()

@@ -1,8 +1,8 @@
 """Message expiry: per-queue and per-message TTL.
 
-Expired messages leave at the head of the queue only, as in RabbitMQ, and dead letters of them are
-sent then. Expiry uses a monotonic clock. A queue has this part from the first message on that can
-expire, or while a message TTL is set.
+Expired messages are removed, and dead-lettered, at the head of the queue only, as in RabbitMQ.
+Expiry uses a monotonic clock. A queue has this part from its first message with an expiration on,
+or while a message TTL is set.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ FOR_EVER = -1
 
 
 class Expiry:
-    """What one queue knows of the times of its messages.
+    """The expiry of one queue.
 
     Args:
         queue: the queue.
 
     Attributes:
-        ttl: milliseconds that messages of the queue live; -1 for ever.
-        active: whether messages that expire may be ready, delivered or leased.
-        mixed: whether the first message need not be the first to expire.
+        ttl: message TTL in milliseconds; -1 for none.
+        active: whether messages with an expiry may be ready, delivered or leased.
+        mixed: whether a later message may expire before the first one.
     """
 
     __slots__ = ("_queue", "_timer", "active", "mixed", "ttl")
@@ -40,41 +40,41 @@ class Expiry:
         self.mixed = False
 
     def found(self) -> int:
-        """Messages were there from the start, and may expire."""
+        """Note that the queue was restored with messages, which may expire."""
         self.active = self.mixed = True
         return 0
 
     def use_ttl(self, ttl: int) -> int:
-        """Set the time for messages that are published from now on."""
-        # Messages that are here keep their time, so the oldest need not be the first to expire.
+        """Set the TTL of messages that are published from now on."""
+        # Messages in the queue keep their expiry, so the oldest need not be the first to expire.
         self.mixed = self.mixed or ttl != self.ttl
         self.ttl = ttl
         return 0
 
     def dated(self, message: Message, now: int) -> Message:
-        """Return a copy that expires with the TTL of the queue, or earlier by its own property."""
+        """Return a copy that expires by the TTL, or earlier by its own property `expiration`."""
         due = now + self.ttl
         if message.due:
             self.mixed = True
             due = min(due, message.due)
-        # Other queues, with other times, may get the same object.
+        # Other queues, with other TTLs, may get the same object.
         message = copy_message(message, message.exchange, message.routing_key)
         message.due = due
         return message
 
     def came_back(self) -> int:
-        """A message is ready again that is older than the one that the timer was set for."""
+        """Note that an older message is ready again than the one the timer is set for."""
         self.mixed = self.mixed or self.active
         return 0
 
     def kept(self) -> int:
-        """A message that expires was put into the queue."""
+        """Note that a message with an expiry is in the queue."""
         self.active = True
         self.mixed = self.mixed or self.ttl < 0
         return 0
 
     def wake_at(self, due: int) -> int:
-        """Look at the head of the queue at that time, or earlier."""
+        """Check the head of the queue at that time at the latest."""
         context = self._queue.context
         if self._timer is None and context is not None:
             self._timer = context.timers.timer(self._queue.expire)
@@ -83,10 +83,10 @@ class Expiry:
         return 0
 
     def sees_head(self) -> bool:
-        """Return whether a new head of the queue has to be looked at.
+        """True if a new head of the queue has to be checked.
 
-        Where all messages live equally long, the new head expires later than the one that the
-        timer was set for.
+        With one TTL for all messages the new head expires later than the one that the timer was set
+        for.
         """
         return self.mixed or self._timer is None or self._timer.due == NEVER
 

@@ -1,7 +1,6 @@
-"""What the parts of a queue use of it.
+"""The interface of a queue that its parts use.
 
-`MessageQueue` fulfils this. The parts name it instead of the class, so they do not import the
-module that imports them.
+`MessageQueue` implements it. The parts import this module instead of the one that imports them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """A queue as its parts see it; `MessageQueue` says what each member is."""
+    """A queue as its parts see it; `MessageQueue` documents the members."""
 
     name: str
     vhost: str

@@ -1,7 +1,7 @@
 """Deliver messages of a queue with ordering keys (`x-group-key`).
 
-A consumer that holds a key goes on with it first; then messages of any free key go to the least
-busy consumer. `order.keyed` knows the keys.
+Consumers get messages of keys that they hold first. Then messages of free keys are delivered to the
+least busy consumer. `order.keyed` keeps the keys.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _SCAN_MOST = GROUP_SCAN_MESSAGES
 
 
 class KeyDispatch:
-    """Who receives the messages of a queue with ordering keys.
+    """The deliveries of one queue with ordering keys.
 
     Args:
         queue: the queue.
-        order: of the queue.
+        order: the message order of the queue.
     """
 
     def __init__(self, queue: Host, order: KeyedOrder) -> None:
@@ -33,7 +33,7 @@ class KeyDispatch:
         self._order = order
 
     def drain(self) -> None:
-        """Serve ready consumers as long as there is a message for one of them."""
+        """Deliver to ready consumers while there are messages for them."""
         queue = self._queue
         if not queue.consumers.count:
             return
@@ -69,7 +69,7 @@ class KeyDispatch:
                     return
 
     def _deliver(self, message: Message, consumer: Consumer, goes_on: bool) -> None:
-        """Deliver the message that was just taken to a consumer, which holds its key now.
+        """Deliver the message that was just taken; the consumer holds its key from now on.
 
         Args:
             message: the message.
@@ -99,14 +99,14 @@ class KeyDispatch:
         consumer.deliver(message, position, redelivered)
 
     def _holder(self) -> Consumer | None:
-        """Return a consumer that is ready for more of a key that it holds."""
+        """Return a ready consumer that holds a key with waiting messages."""
         for consumer in self._queue.consumers:
             if self._order.keys.first_of(consumer) >= 0 and consumer.ready():
                 return consumer
         return None
 
     def take_free(self) -> Message | None:
-        """Take the next message whose key is free, for basic.get; the key is held."""
+        """Take the next message whose key is free, for basic.get, and hold the key."""
         order = self._order
         for _ in range(_SCAN_MOST):
             position = order.keys.first_free()

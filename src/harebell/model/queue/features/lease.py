@@ -1,13 +1,13 @@
-"""Leases of a queue: ranges of positions that a group has claimed, until it commits them.
+"""Leases of a queue: ranges of positions that a group has claimed and not committed.
 
-A leased message is neither ready nor unacknowledged. Neither purge nor expiry nor a limit of the
-queue touches it, until it is committed or released. `harebell.model.lease` knows who leases what.
+A leased message is neither ready nor unacknowledged. Purge, expiry and limits do not apply to it
+until it is committed or released. `harebell.model.lease` keeps the groups and their claims.
 
-    claim      what is ready; with ordering keys, what is of keys that are free or the group's own
-    commit     settled; keys of which nothing more is out go on
+    claim      ready messages; with ordering keys, of keys that are free or held by the group
+    commit     settle; keys without other deliveries are free
     release    ready again, in its place; a quorum queue counts a failed delivery
 
-A queue has this part from the first lease on.
+A queue has this part from its first lease on.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _RANGES = LEASE_CLAIM_RANGES
 
 
 class Run(NamedTuple):
-    """Positions of one log that are leased together: all messages in it that are not settled.
+    """A range of positions of one log that is leased: all messages in it that are not settled.
 
     Args:
-        level: of a priority queue; 0 in all others.
+        level: the level in a priority queue; 0 in all others.
         first: the first position in the level's log.
         end: the position behind the last one.
     """
@@ -55,12 +55,12 @@ class Run(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a claim has.
+    """The messages of a claim.
 
     Args:
-        runs: its positions.
-        messages: how many they are.
-        octets: that they take in the log.
+        runs: their positions.
+        messages: how many.
+        octets: their size in the log.
         seen: for each level, the position below which messages may have been delivered before.
     """
 
@@ -84,12 +84,12 @@ class Claims:
     # --- claiming -------------------------------------------------------------------------------
 
     def claim(self, messages: int, octets: int, holder: object) -> Taken | None:
-        """Lease what is ready; None if nothing is.
+        """Lease ready messages; None if there are none.
 
         Args:
             messages: how many at most.
-            octets: that they take in the log, at most, but for the first one; 0 for any number.
-            holder: the group that claims; it holds the ordering keys of what it gets.
+            octets: most bytes of the log; the first message may be larger; 0 for no limit.
+            holder: the group; it holds the ordering keys of its messages.
         """
         queue, order = self._queue, self._order
         if queue.keyed is not None:
@@ -115,7 +115,7 @@ class Claims:
         return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
 
     def _claim_ranges(self, messages: int, octets: int) -> Taken:
-        """Take what is next as it stands in the logs."""
+        """Claim whole ranges of the logs."""
         runs: list[Run] = []
         count = size = 0
         for level, order in self._order.levels():
@@ -134,7 +134,7 @@ class Claims:
         return Taken(tuple(runs), count, size)
 
     def _claim_singly(self, messages: int, octets: int) -> Taken:
-        """Take what is next one by one, for something has to be known of each message."""
+        """Claim one message at a time, if each has to be read."""
         queue, order = self._queue, self._order
         orders = dict(order.levels())
         bits = order.level_bits
@@ -172,7 +172,7 @@ class Claims:
         return Taken(tuple(runs), count, size)
 
     def _claim_keyed(self, order: KeyedOrder, messages: int, octets: int, holder: object) -> Taken:
-        """Take what is of keys that are free, or that the group holds already."""
+        """Claim messages of keys that are free or held by the group."""
         queue, log = self._queue, order.log
         picked = PickedPositions(log)
         size = looked = 0
@@ -186,8 +186,9 @@ class Claims:
             if message is None:
                 if position < 0 and not order.passed_over:
                     break
-                # A claim without messages says that there are none for the group: so long the
-                # search goes on. What may be passed over has a limit of its own.
+                # An empty claim tells the group that the queue has nothing for it, so the
+                # search continues until it finds something. Skipped messages have a limit of
+                # their own.
                 looked += len(picked) > 0
                 continue
             looked += 1
@@ -214,7 +215,7 @@ class Claims:
     # --- commit and release ---------------------------------------------------------------------
 
     def settle(self, runs: Sequence[Run], messages: int) -> int:
-        """Settle what was leased; with keys, the caller drains afterwards."""
+        """Settle leased messages; with ordering keys the caller drains afterwards."""
         queue = self._queue
         if queue.deleted:
             return 0
@@ -229,7 +230,7 @@ class Claims:
         return 0
 
     def release(self, runs: Sequence[Run], messages: int) -> int:
-        """Make what was leased ready again; the caller drains afterwards."""
+        """Make leased messages ready again; the caller drains afterwards."""
         queue, order = self._queue, self._order
         if queue.deleted:
             return 0
@@ -241,7 +242,7 @@ class Claims:
                 level.release(mine)
         order.recount()
         if queue.counts_octets and queue.quorum is None:
-            # A quorum queue counted each body when it came back, for some are dead letters.
+            # A quorum queue handles each message by itself: some are dead-lettered.
             if messages > COUNTED_PER_TURN:
                 queue.begin_count()
             else:
@@ -272,7 +273,7 @@ class Claims:
         ]
 
     def _positions(self, runs: Sequence[Run]) -> Iterator[int]:
-        """Yield the positions of the queue whose messages are not settled."""
+        """Yield the positions of messages that are not settled."""
         orders = dict(self._order.levels())
         for run in runs:
             log: Log = orders[run.level].log
@@ -284,22 +285,22 @@ class Claims:
     # --- after a restart ------------------------------------------------------------------------
 
     def within(self, runs: Sequence[Run]) -> tuple[Run, ...]:
-        """Return runs without positions that their logs have not reached.
+        """Return runs without positions that their logs do not have.
 
-        A claim may be on disk before messages in it; their positions will be those of others.
+        A claim may be on disk before its messages; after a crash others get their positions.
         """
         ends = {level: order.log.end() for level, order in self._order.levels()}
         cut = [Run(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs]
         return tuple([run for run in cut if run.first < run.end])
 
     def restore(self, runs: Sequence[Run], holder: object) -> int:
-        """Lease what was leased before the restart; return how many messages there are.
+        """Lease what was leased before the restart; return how many messages.
 
-        Called before `configure`, for runs that `within` has cut.
+        Called before `configure`, with runs from `within`.
 
         Args:
-            runs: of the claim.
-            holder: the group that claimed them.
+            runs: the runs of the claim.
+            holder: the group.
         """
         orders = dict(self._order.levels())
         count = 0
@@ -318,7 +319,7 @@ class Claims:
         return count
 
     def settle_again(self, runs: Sequence[Run]) -> int:
-        """Settle what was committed before the restart, if the disk did not know it yet."""
+        """Settle what was committed before the restart; the log on disk may not have it."""
         orders = dict(self._order.levels())
         for run in runs:
             order = orders.get(run.level)
@@ -342,14 +343,14 @@ class Claims:
         into: BatchBuilder,
         seen: Sequence[tuple[int, int]] = (),
     ) -> int:
-        """Make rows of what a claim has from a position up to another; as `Queue.pour`.
+        """Make rows of the messages of a claim; as `Queue.pour`.
 
         Args:
-            runs: of the claim.
+            runs: the runs of the claim.
             first: the first position.
             end: the position behind the last.
-            into: who makes the rows.
-            seen: of the claim, see `Taken`.
+            into: the builder of the rows.
+            seen: see `Taken`.
         """
         levels, bits = self._order.levels(), self._order.level_bits
         orders = dict(levels)
@@ -358,5 +359,5 @@ class Claims:
         return pour_runs(where, bits, first, end, into, mark)
 
     def position_of(self, level: int, position: int) -> int:
-        """Return the position of the queue for one in the log of a level."""
+        """Convert a position in the log of a level to one of the queue."""
         return position << self._order.level_bits | level

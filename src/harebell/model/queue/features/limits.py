@@ -1,11 +1,11 @@
-"""Length limits of a queue: how many messages may be ready, and what happens to one too many.
+"""Length limits of a queue, and its overflow behaviour.
 
     drop-head            the oldest ready messages are dropped, or dead-lettered
     reject-publish       the new message is refused: the publisher's confirm is a nack
-    reject-publish-dlx   and it goes to the dead-letter exchange
+    reject-publish-dlx   the same, and it is dead-lettered
 
-Ready messages count, and the bytes of their bodies; unacknowledged deliveries do not. Bytes are
-counted only where there is a limit for them.
+The limits apply to ready messages and the bytes of their bodies, not to unacknowledged deliveries.
+Bytes are counted only if they are limited.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Incoming:
     """Messages that are published to one queue together.
 
     Attributes:
-        count: how many.
-        octets: of their bodies.
-        last: octets of the body of the last one.
+        count: the number of messages.
+        octets: bytes of their bodies.
+        last: bytes of the body of the last one.
     """
 
     __slots__ = ("count", "last", "octets")
@@ -37,7 +37,7 @@ class Incoming:
         self.count = self.octets = self.last = 0
 
     def add(self, octets: int) -> int:
-        """Add a message with a body of so many octets."""
+        """Add a message with a body of that size."""
         self.count += 1
         self.octets += octets
         self.last = octets
@@ -45,23 +45,23 @@ class Incoming:
 
 
 class Limits:
-    """The limits of one queue, and the octets that are ready in it.
+    """The limits of one queue, and the ready bytes.
 
     Args:
-        most: ready messages; -1 for any number.
-        most_octets: octets of their bodies; -1 for any number.
-        overflow: what happens to more: drop-head, reject-publish or reject-publish-dlx.
-        takes_one_more: whether the message that is one too many is taken, and those after it are
-            refused until four fifths of a limit are reached, as in a quorum queue.
+        most: most ready messages; -1 for no limit.
+        most_octets: most bytes of their bodies; -1 for no limit.
+        overflow: drop-head, reject-publish or reject-publish-dlx.
+        takes_one_more: whether the message that exceeds a limit is taken, and later ones are
+            refused until the queue is down to four fifths of the limit, as in a quorum queue.
 
     Attributes:
         drops: whether the oldest messages are dropped.
-        letters: whether a refused message is dead-lettered.
-        counts: whether octets are counted.
-        octets: of the bodies that are ready, where they are counted.
-        counting: how far these are counted, while a backlog from before the limit is counted.
+        letters: whether refused messages are dead-lettered.
+        counts: whether bytes are counted.
+        octets: bytes of the ready bodies, if they are counted.
+        counting: progress of the count while a backlog from before the limit is counted.
         refusing: with `takes_one_more`: whether messages are refused now.
-        reserved: whether room is reserved for the message that comes (distributed transactions).
+        reserved: whether room is reserved for the next message (distributed transactions).
     """
 
     __slots__ = (
@@ -92,13 +92,13 @@ class Limits:
         self.reserved = False
 
     def refuses(self, ready: int, octets: int) -> bool:
-        """Return whether a message of that size is refused, whether it would be ready or not."""
+        """True if a message of that size is refused, whether or not it would be ready."""
         if self.drops or self.reserved:
             return False
         return self.refusing if self.takes_one_more else self.full(ready, octets)
 
     def full(self, ready: int, octets: int) -> bool:
-        """Return whether one more message of that size would be too much."""
+        """True if one more message of that size would exceed a limit."""
         if self.reserved:
             return False
         if self.most >= 0 and ready >= self.most:
@@ -106,11 +106,11 @@ class Limits:
         return self.counts and self.octets + octets > self.most_octets
 
     def has_room(self, ready: int, incoming: Incoming) -> bool:
-        """Return whether messages would all be taken, one after the other.
+        """True if all messages would be taken, one after the other.
 
         Args:
             ready: how many are ready already.
-            incoming: those that are published.
+            incoming: the messages.
         """
         count, octets = incoming.count, incoming.octets
         if self.takes_one_more:
@@ -126,19 +126,19 @@ class Limits:
         return not self.counts or self.octets + octets <= self.most_octets
 
     def over(self, ready: int) -> bool:
-        """Return whether too much is ready."""
+        """True if a limit is exceeded."""
         if self.most >= 0 and ready > self.most:
             return True
         return self.counts and self.octets > self.most_octets
 
     def low(self, ready: int) -> bool:
-        """Return whether at most four fifths of each limit are used."""
+        """True if at most four fifths of each limit are used."""
         if self.most >= 0 and ready > four_fifths(self.most):
             return False
         return not self.counts or self.octets <= four_fifths(self.most_octets)
 
     def clear(self) -> int:
-        """Nothing is ready any more."""
+        """Reset the count: nothing is ready."""
         self.octets = 0
         self.counting = None
         self.refusing = False
@@ -146,17 +146,17 @@ class Limits:
 
 
 def four_fifths(most: int) -> int:
-    """Return the share, rounded down; it fits wherever `most` does."""
+    """Return four fifths, rounded down, without overflow for any value that fits."""
     share = most // 5
     return most - share - (most > share * 5)
 
 
 def limits_of(settings: Mapping[str, Any], *, quorum: bool) -> Limits | None:
-    """Return the limits that settings give; None if there are none.
+    """Return the limits of the settings; None if there are none.
 
     Args:
-        settings: those in effect, by their policy keys.
-        quorum: whether the queue is a quorum queue: reject-publish-dlx means drop-head there.
+        settings: arguments and policies merged, by policy key.
+        quorum: whether it is a quorum queue, where reject-publish-dlx means drop-head.
     """
     most = settings.get("max-length", _NONE)
     most_octets = settings.get("max-length-bytes", _NONE)

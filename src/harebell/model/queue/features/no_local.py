@@ -1,14 +1,14 @@
-"""no-local: consumers that do not want what their own connection publishes (AMQP 0-9-1 1.8.3.3).
+"""no-local: consumers that do not get messages of their own connection (AMQP 0-9-1 1.8.3.3).
 
-A queue has this part while it has such a consumer. The part remembers which messages came from the
-connection of one. If such a message is next and no other consumer is ready for it, it is put aside,
-so that it blocks nothing behind it. It is delivered, before anything that came later, as soon as
+A queue has this part while it has such a consumer. The part notes messages that the connection of
+one has published. If such a message is next and no other consumer is ready, it is put aside, so
+that it does not block the messages behind it. It is delivered, before any later message, as soon as
 another consumer is ready, or by basic.get.
 
     ready order   | m2 m3 m5 ... |        aside, by connection   { 7: [m1, m4] }
 
 With ordering keys, a message that is put aside blocks later messages of its key. A stream has
-`Skipped` instead, for each such consumer: there consumers do not take messages from each other.
+`Skipped` instead, one for each such consumer: consumers of a stream do not share messages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class NoLocal:
-    """The messages of one queue that some consumers do not want.
+    """The messages of one queue that no-local consumers do not get.
 
     Args:
         queue: the queue.
@@ -45,20 +45,20 @@ class NoLocal:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is remembered that matters without these consumers."""
+        """Whether nothing is noted that matters without these consumers."""
         return not self._fresh
 
     def concerns(self, origin: int) -> bool:
-        """Return whether a consumer of that connection does not want its messages."""
+        """True if a consumer of that connection is no-local."""
         return any(consumer.excluded == origin for consumer in self._queue.consumers)
 
     def lost(self, origin: int) -> bool:
-        """Return whether no consumer can ever take a message, in an exclusive queue."""
+        """True if no consumer can ever get a message, as the queue is exclusive."""
         queue = self._queue
         return queue.owner is not None and all(c.excluded == origin for c in queue.consumers)
 
     def note(self, position: int, origin: int) -> None:
-        """Remember that a message of a connection gets this position."""
+        """Note that the next message, of this connection, gets this position."""
         self._origins[position] = origin
         queue = self._queue
         most = 2 * (queue.ready_count() + queue.unacked) + NO_LOCAL_FORGOTTEN
@@ -67,12 +67,12 @@ class NoLocal:
             del self._origins[next(iter(self._origins))]
 
     def taker(self, consumer: Consumer, position: int, *, only: bool = False) -> Consumer | None:
-        """Return the consumer that gets a message, or None if no consumer can have it now.
+        """Return the consumer that gets a message, or None if none can get it now.
 
         Args:
-            consumer: whose turn it is.
-            position: of the message.
-            only: whether no other consumer may have it.
+            consumer: the consumer that is next.
+            position: the position of the message.
+            only: whether no other consumer may get it.
         """
         origin = self._origins.get(position)
         if origin is None or consumer.excluded != origin:
@@ -81,7 +81,7 @@ class NoLocal:
 
     def _other(self, origin: int) -> Consumer | None:
         if self._single:
-            # Only the single active consumer is served, and it does not want this message.
+            # Only the single active consumer is served, and it does not get this message.
             return None
         for consumer in self._queue.consumers:
             if consumer.excluded != origin and consumer.ready():
@@ -89,21 +89,21 @@ class NoLocal:
         return None
 
     def redelivered(self, position: int, redelivered: bool) -> bool:
-        """Return whether a message was delivered before, not only put aside."""
+        """True if a message was delivered before, not only put aside."""
         if position in self._fresh:
             self._fresh.discard(position)
             return False
         return redelivered
 
     def put_aside(self, position: int, redelivered: bool) -> None:
-        """Put aside a message that was just taken: no consumer is ready for it."""
+        """Put aside a message that was just taken, as no consumer is ready for it."""
         heappush(self._aside.setdefault(self._origins[position], []), position)
         self._count += 1
         if not redelivered:
             self._fresh.add(position)
 
     def release_one(self) -> bool:
-        """Make a message ready for which there is a consumer now; False if there is none."""
+        """Make one message ready that a consumer can get now; False if there is none."""
         for origin, positions in self._aside.items():
             if positions and self._ready_for(origin):
                 self._count -= 1
@@ -131,9 +131,9 @@ class NoLocal:
 
 
 class Skipped:
-    """Which messages of a stream one consumer does not want, of those that it has not reached.
+    """The messages of a stream that one no-local consumer skips, ahead of its cursor.
 
-    Adjacent messages are one range, so a connection that publishes much takes little memory.
+    Adjacent messages are one range, which saves memory.
     """
 
     def __init__(self) -> None:
@@ -147,11 +147,11 @@ class Skipped:
             return
         runs.append([position, position + 1])
         if len(runs) > NO_LOCAL_RUNS:
-            # The consumer gets the oldest of these messages after all.
+            # At the limit the oldest range is forgotten, and the consumer gets its messages.
             runs.popleft()
 
     def behind(self, position: int) -> int:
-        """Return the first wanted position from one on; positions never decrease."""
+        """Return the first position to deliver from one on; positions never decrease."""
         runs = self._runs
         while runs and runs[0][0] <= position:
             position = max(position, runs.popleft()[1])

@@ -1,7 +1,7 @@
-"""Queue expiry (`x-expires`): delete a queue that was not used for some time.
+"""Queue expiry (`x-expires`): delete a queue that is unused for some time.
 
-A queue is used while it has consumers, and at the moment of a `basic.get` or a declaration. The
-messages of such a queue are deleted with it, not dead-lettered. A restart begins the time anew.
+A queue is in use while it has consumers; a `basic.get` or a declaration restarts the time, and so
+does a restart of the broker. The messages are deleted with the queue, not dead-lettered.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class QueueExpiry:
-    """The time for which one queue is not used.
+    """The expiry of one queue.
 
     Args:
         queue: the queue.
-        timers: of the broker.
+        timers: the timers of the broker.
         drop: deletes the queue.
 
     Attributes:
-        ms: how long the queue may be unused, in milliseconds; 0 for ever.
+        ms: how long the queue may be unused, in milliseconds; 0 for no limit.
     """
 
     def __init__(self, queue: Queue, timers: Timers, drop: Callable[[Queue], object]) -> None:
@@ -36,13 +36,13 @@ class QueueExpiry:
         self.ms = 0
 
     def limit(self, ms: int) -> None:
-        """Let the queue be unused for so long from now on; 0 means for ever."""
+        """Set how long the queue may be unused; 0 for no limit."""
         if ms != self.ms:
             self.ms = ms
             self.used()
 
     def used(self) -> None:
-        """Begin the time anew."""
+        """Restart the time."""
         self._since = self._clock.steady
         if self.ms:
             self._timer.set_earlier(self._since + self.ms)
@@ -54,7 +54,7 @@ class QueueExpiry:
         self._timer.stop()
 
     def _look(self) -> None:
-        """Delete the queue, or look again when its time may be over."""
+        """Delete the queue if its time is over, else set the timer again."""
         if self._queue.consumers or self._queue.browsers or not self.ms:
             return
         due = self._since + self.ms

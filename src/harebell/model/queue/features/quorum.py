@@ -1,10 +1,10 @@
-"""What a quorum queue does beyond others, on one node.
+"""The quorum queue on one node: delivery limit, and dead-lettering at least once.
 
-There is one copy, for there is one node. What clients of quorum queues count on besides is here:
-a failed delivery is counted, and a message whose count exceeds the delivery limit is dead-lettered
-or dropped; with the strategy at-least-once a dead letter leaves only when its new queues have it on
-disk; and some operations are refused. The order of the messages is `order.counted`, and every
-message is kept on disk, whatever its delivery mode (`MessageQueue.publish`).
+There is one copy, as there is one node. The other properties of quorum queues are here: failed
+deliveries are counted, and a message above the delivery limit is dead-lettered or dropped; with the
+strategy at-least-once a dead letter is removed only when its new queues have it on disk; and some
+operations are refused. The message order is `order.counted`, and all messages are stored, whatever
+their delivery mode (`MessageQueue.publish`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Quorum:
 
     Args:
         queue: the queue.
-        commit: of the store.
+        commit: the group commit of the store.
     """
 
     def __init__(self, queue: Host, commit: Commit) -> None:
@@ -43,15 +43,15 @@ class Quorum:
         self._commit = commit
         self._limit = DELIVERY_LIMIT
         self._at_least_once = False
-        # Positions of dead letters that others have, with the commit that they wait for.
+        # Positions of dead letters that other queues took, with the commit they wait for.
         self._leaving: deque[tuple[int, int]] = deque()
-        # Positions of dead letters that nobody took.
+        # Positions of dead letters that no queue took.
         self._stuck: deque[tuple[int, str, set[str], int]] = deque()
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Take the delivery limit and the strategy of dead-lettering."""
+        """Set the delivery limit and the dead-letter strategy."""
         self._limit = max(settings.get("delivery-limit", DELIVERY_LIMIT), NO_LIMIT)
-        # RabbitMQ gives the stronger promise only to a queue that does not drop its head either.
+        # As in RabbitMQ, at-least-once requires a queue that does not drop its head.
         self._at_least_once = (
             settings.get("dead-letter-strategy") == "at-least-once"
             and settings.get("overflow") == "reject-publish"
@@ -60,11 +60,11 @@ class Quorum:
     # --- failed deliveries ----------------------------------------------------------------------
 
     def give_back(self, position: int, failed: bool) -> int:
-        """Count a delivery that came back, and make the message ready, delayed or dead.
+        """Count a returned delivery, and make the message ready, delayed or dead.
 
         Args:
-            position: of the message, which is unacknowledged no longer.
-            failed: whether the delivery failed; False if the client says that nothing did.
+            position: the position of the message, which is no longer unacknowledged.
+            failed: whether the delivery failed; False if the client says that it did not.
         """
         queue = self._queue
         count = self._order.delivery_count(position) + 1
@@ -75,7 +75,7 @@ class Quorum:
             self.dead_letter(position, OVER_THE_LIMIT)
             return 0
         if failures:
-            # The log has no room for a higher count.
+            # The log cannot store a higher count.
             self._order.set_delivery_count(position, count)
         if queue.retry is None or not queue.retry.given_back(position, failures, failed=failed):
             queue.put_back(position)
@@ -84,7 +84,7 @@ class Quorum:
     # --- dead-lettering at least once -----------------------------------------------------------
 
     def dead_letter(self, position: int, reason: str) -> int:
-        """Dead-letter a message; it stays in the log until it is safe elsewhere."""
+        """Dead-letter a message; it stays in the log until other queues have stored it."""
         queue = self._queue
         if queue.dead_letters is None:
             self._order.settle(position)
@@ -101,10 +101,10 @@ class Quorum:
         """Send a dead letter to the queues that have not taken it yet.
 
         Args:
-            position: of the message.
-            reason: why it is dead.
-            taken: the names of the queues that have it.
-            ticket: of the commit that the last of their copies is part of; 0 when none waits.
+            position: the position of the message.
+            reason: why it is dead-lettered.
+            taken: the names of the queues that have taken it.
+            ticket: the commit of their last copy; 0 if none waits for a commit.
         """
         queue = self._queue
         message = self._order.read(position)
@@ -126,7 +126,7 @@ class Quorum:
         return 0
 
     def tick(self) -> None:
-        """Settle dead letters that are safe elsewhere, and send again those that nobody took."""
+        """Settle dead letters that are stored elsewhere, and resend those that no queue took."""
         while self._leaving and self._leaving[0][0] <= self._commit.done:
             self._order.settle(self._leaving.popleft()[1])
         for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
@@ -134,7 +134,7 @@ class Quorum:
             self._send(position, reason, taken, ticket)
 
     def handed_on(self) -> set[int]:
-        """Return the positions of dead letters that others have, and that wait for the disk."""
+        """Return the positions of dead letters that other queues took but have not stored."""
         return {position for _, position in self._leaving}
 
     def clear(self) -> None:
@@ -142,7 +142,7 @@ class Quorum:
         self._leaving.clear()
         self._stuck.clear()
 
-    # --- what RabbitMQ refuses ------------------------------------------------------------------
+    # --- refused as in RabbitMQ -----------------------------------------------------------------
 
     def check_get(self) -> None:
         """Refuse basic.get if the queue serves a single active consumer."""

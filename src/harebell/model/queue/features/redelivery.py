@@ -1,15 +1,15 @@
-"""Redelivery: delays before a message is delivered again, and counts of failed deliveries.
+"""Redelivery: delays before a message is delivered again, and delivery counts.
 
-    x-retry-delays: [1000, 5000]     a rejected message comes back after 1 s, the second time after
+    x-retry-delays: [1000, 5000]     a rejected message is retried after 1 s, the second time after
                                      5 s, and the third time it is dead-lettered
-    x-delayed-retry-type, -min, -max a message that comes back to a quorum queue waits min, 2 min,
-                                     3 min ... and at most max, until its deliveries are too many
+    x-delayed-retry-type, -min, -max a message requeued in a quorum queue waits min, 2 min, 3 min
+                                     ... and at most max, up to the delivery limit
 
-The log keeps how often a message failed, rejections apart from other failures:
+The log stores the count of a message, rejections apart from other failures:
 
-    count of a position in the log   = rejections that it waited for << 16 | failed deliveries
+    count of a position in the log   = delayed rejections << 16 | failed deliveries
 
-It does not keep how long a message has waited: after a restart the whole delay begins anew.
+The log does not store when a delay began: after a restart the whole delay begins again.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Rules:
     """The retry delays of one queue, in milliseconds.
 
     Args:
-        arguments: of the queue.
+        arguments: the arguments of the queue.
         settings: arguments and policies merged.
 
     Attributes:
-        delays: after each rejection.
-        failed: whether a message waits whose delivery failed.
-        returned: whether a message waits that the client returned.
+        delays: the delay after each rejection.
+        failed: whether a message is delayed whose delivery failed.
+        returned: whether a message is delayed that the client returned.
     """
 
     def __init__(self, arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -61,18 +61,18 @@ class Rules:
         return bool(self.delays) or self.failed or self.returned
 
     def after_rejection(self, count: int) -> int:
-        """Return the delay after so many rejections; -1 after the last one."""
+        """Return the delay after that many rejections; -1 after the last one."""
         return self.delays[count - 1] if 0 < count <= len(self.delays) else _NONE
 
     def after_return(self, count: int, *, failed: bool) -> int:
-        """Return the delay of a message that came back; -1 if it does not wait."""
+        """Return the delay of a returned message; -1 for no delay."""
         if not (self.failed if failed else self.returned):
             return _NONE
         delay = self._least * max(count, 1)
         return delay if self._most is None else min(delay, self._most)
 
     def after_restart(self, count: int) -> int:
-        """Return the delay of a message with that count in the log; -1 if it does not wait."""
+        """Return the delay of a message with that count in the log; -1 for no delay."""
         delay = self.after_rejection(count >> REJECTIONS_SHIFT)
         if delay < 0 and count & FAILURES:
             delay = self.after_return(count & FAILURES, failed=self.failed)
@@ -84,7 +84,7 @@ class Retry:
 
     Args:
         queue: the queue.
-        timers: of the broker.
+        timers: the timers of the broker.
     """
 
     def __init__(self, queue: Host, timers: Timers) -> None:
@@ -98,12 +98,12 @@ class Retry:
         return len(self._schedule)
 
     def takes(self, position: int) -> bool:
-        """Return whether a message would wait if it were rejected now."""
+        """True if a message would be delayed if it were rejected now."""
         count = self._queue.order.delivery_count(position) + _ONE_REJECTION
         return self.rules.after_rejection(count >> REJECTIONS_SHIFT) >= 0
 
     def rejected(self, position: int) -> bool:
-        """Delay a message that was rejected or timed out; False if it does not wait."""
+        """Delay a message that was rejected or timed out; False if it is not delayed."""
         queue = self._queue
         count = queue.order.delivery_count(position) + _ONE_REJECTION
         delay = self.rules.after_rejection(count >> REJECTIONS_SHIFT)
@@ -114,7 +114,7 @@ class Retry:
         return True
 
     def given_back(self, position: int, count: int, *, failed: bool) -> bool:
-        """Delay a message that came back after so many failures; False if it does not wait."""
+        """Delay a message returned with that delivery count; False if it is not delayed."""
         delay = self.rules.after_return(count, failed=failed)
         if delay < 0:
             return False

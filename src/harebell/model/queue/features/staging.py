@@ -1,12 +1,12 @@
 """A staged batch that is open in a queue.
 
-    begin_batch       from now on no new message is ready
-    stage             appends a row; messages of others come meanwhile by `publish`
-    commit_batch      the batch is committed: rows and messages are ready
-    roll_back_batch   the batch is refused: its rows are settled, the messages are ready
+    begin_batch       new messages are not ready from now on
+    stage             append a row; other messages are published meanwhile
+    commit_batch      make rows and other messages ready
+    roll_back_batch   settle the rows, make the other messages ready
 
-One batch is open at a time. What is hidden counts for the limits of the queue, and is seen by
-consumers, from the moment on when it is ready. The message order keeps it behind a barrier.
+One batch is open at a time. Hidden messages count for the limits of the queue, and reach consumers,
+only when they become ready. The message order keeps them behind a barrier.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from harebell.base.message import Message
 
 
 class OpenBatch:
-    """What is hidden in one queue.
+    """The hidden messages of one queue.
 
     Attributes:
-        count: how many messages.
-        octets: of their bodies.
-        expires: whether one of them expires.
+        count: the number of messages.
+        octets: bytes of their bodies.
+        expires: whether one of them has an expiry.
     """
 
     __slots__ = ("count", "expires", "octets")
@@ -31,7 +31,7 @@ class OpenBatch:
         self.expires = False
 
     def add(self, message: Message) -> None:
-        """Hide one more message."""
+        """Count one more hidden message."""
         self.count += 1
         self.octets += len(message.body)
         self.expires = self.expires or message.due > 0

@@ -1,11 +1,10 @@
 """The contract of a message order: which message of a queue is next.
 
-A kind of queue is a message order. The order keeps the messages in one log or several and knows
-which of them are ready, and which of those is next. It knows nothing of consumers, limits or time:
-these are the business of `MessageQueue`.
+Each queue type has a message order. The order keeps the messages in one log or several, and knows
+which are ready and which is next. Consumers, limits and time are handled by `MessageQueue`.
 
-A kind fills in the methods of the first section. The others have defaults for an order over one
-log, `log`.
+An order implements the methods of the first section. The others have defaults for an order over
+one log, `log`.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ class MessageOrder:
     """The messages of one queue.
 
     Args:
-        log: where they are kept; None for an order over several logs.
+        log: the log of the messages; None for an order over several logs.
 
     Attributes:
-        count: how many messages are ready.
-        position: of the message that was taken last.
+        count: the number of ready messages.
+        position: the position of the message that was taken last.
         redelivered: whether that message may have been delivered before.
-        level_bits: how many bits of a position say in which log it is.
-        staging: whether a batch is open, which hides what comes.
-        heads: how many messages are looked at when messages expire: one for each log.
+        level_bits: how many bits of a position are the level of its log.
+        staging: whether a batch is open, which hides new messages.
+        heads: how many messages are checked for expiry: one for each log.
     """
 
     def __init__(self, log: Log | None) -> None:
@@ -46,10 +45,10 @@ class MessageOrder:
         self.heads = 1
         self.staging = False
 
-    # --- what a kind fills in -------------------------------------------------------------------
+    # --- implemented by each order ----------------------------------------------------------------
 
     def keep(self, message: Message) -> int:
-        """Put a message behind those that are ready."""
+        """Append a message behind those that are ready."""
         raise NotImplementedError
 
     def hand_over(self, message: Message) -> int:
@@ -77,15 +76,15 @@ class MessageOrder:
         raise NotImplementedError
 
     def was_out(self, position: int) -> bool:
-        """Return whether a ready message may have been delivered before."""
+        """True if a ready message may have been delivered before."""
         raise NotImplementedError
 
     def take_out(self, position: int) -> bool:
-        """Take a ready message out of turn, setting `redelivered`; False if it is not ready."""
+        """Take a ready message out of order, and set `redelivered`; False if it is not ready."""
         raise NotImplementedError
 
     def hold(self, position: int) -> bool:
-        """Take a message out that was there before a restart; False if it is not ready."""
+        """Withhold a message after a restart; False if it is not ready."""
         raise NotImplementedError
 
     def purge(self) -> int:
@@ -97,42 +96,42 @@ class MessageOrder:
         raise NotImplementedError
 
     def levels(self) -> list[tuple[int, FifoOrder]]:
-        """Return the orders of the logs with their levels, the one whose turn is first first."""
+        """Return the orders of the logs with their levels, in the order in which they are taken."""
         raise NotImplementedError
 
     def recount(self) -> int:
-        """Set `count` after the orders of the logs were changed one by one."""
+        """Set `count` again after the orders of the logs were changed directly."""
         raise NotImplementedError
 
-    # --- what some kinds do otherwise -----------------------------------------------------------
+    # --- overridden by some orders ----------------------------------------------------------------
 
     def order_for(self, message: Message) -> FifoOrder:
         """Return the order of the log in which a message is kept."""
         return self.levels()[0][1]
 
     def begin_batch(self) -> int:
-        """Hide what comes from now on."""
+        """Hide new messages."""
         self.staging = True
         for _, order in self.levels():
             order.begin_batch()
         return 0
 
     def commit_batch(self) -> int:
-        """Make what was hidden ready; return how many messages."""
+        """Make the hidden messages ready; return how many."""
         self.staging = False
         count = sum([order.commit_batch() for _, order in self.levels()])
         self.recount()
         return count
 
     def roll_back_batch(self) -> int:
-        """Settle the rows of the batch, and make the others ready; return how many these are."""
+        """Settle the rows of the batch, make the other messages ready; return their number."""
         self.staging = False
         count = sum([order.roll_back_batch() for _, order in self.levels()])
         self.recount()
         return count
 
     def untouched(self, position: int) -> int:
-        """Have a message that was just put back count as never delivered."""
+        """Count a message that was just put back as never delivered."""
         return 0
 
     def untake(self, position: int, redelivered: bool) -> int:
@@ -147,7 +146,7 @@ class MessageOrder:
         return -1
 
     def fetch(self, done: Callable[[], object]) -> int:
-        """Have the next message, which is far, read in slices."""
+        """Read the next message, which is far, in slices."""
         self.log.fetch(self.far(), done)
         return 0
 
@@ -156,7 +155,7 @@ class MessageOrder:
         raise NotImplementedError
 
     def take_victim(self) -> Message | None:
-        """Take the message that is dropped if there are too many."""
+        """Take the message to drop when the queue is full."""
         return self.take()
 
     def peek_head(self, head: int) -> Message | None:
@@ -173,15 +172,15 @@ class MessageOrder:
         return 0
 
     def acquire(self, position: int, holder: object) -> bool:
-        """Take a message out of turn for one holder; False if that may not have it."""
+        """Take a message out of order for one holder; False if it may not have it."""
         return self.take_out(position)
 
     def in_ranges(self) -> bool:
-        """Return whether what is next are ranges of the logs, which can be claimed as they are."""
+        """True if the next messages are ranges of the logs that can be claimed as they are."""
         return True
 
     def next_position(self, message: Message) -> int:
-        """Return the position that a message would get."""
+        """Return the position that the next message gets."""
         return self.log.end()
 
     def read(self, position: int) -> Message | None:
@@ -189,31 +188,31 @@ class MessageOrder:
         return self.log.read(position)
 
     def settle(self, position: int) -> int:
-        """Remove a message for good."""
+        """Remove a message."""
         return self.log.settle(position)
 
     def holds(self, position: int) -> bool:
-        """Return whether a message is not settled."""
+        """True if a message is not settled."""
         return self.log.next(position) == position
 
     def delivery_count(self, position: int) -> int:
-        """Return the count of failed deliveries in the log; see `features.redelivery`."""
+        """Return the delivery count in the log; see `features.redelivery`."""
         return self.log.count(position)
 
     def set_delivery_count(self, position: int, count: int) -> int:
-        """Write the count of failed deliveries to the log."""
+        """Write the delivery count to the log."""
         return self.log.set_count(position, count)
 
     def counted_positions(self) -> list[int]:
-        """Return the positions of messages with failed deliveries."""
+        """Return the positions of messages with a delivery count."""
         return self.log.counted()
 
     def sync_soon(self) -> int:
-        """Make what was settled part of the next commit."""
+        """Add what was settled to the next commit."""
         return self.log.sync_soon()
 
     def span(self, moment: int) -> Span:
-        """Return where the messages are, see `contract.Queue.span`."""
+        """Return the range of the messages, see `contract.Queue.span`."""
         order = self.levels()[0][1]
         return span_of(self.log, order.end(), moment, order.hidden)
 

@@ -1,9 +1,8 @@
-"""The order of quorum queues: what comes back goes first, in the order in which it came back.
+"""The order of quorum queues: requeued messages first, in the order in which they were requeued.
 
-    returned   | 7 3 5 |        then what was never delivered, first in, first out
+    returned   | 7 3 5 |        then messages never delivered, first in, first out
 
-Other orders put a message back to its place. Every message that comes back here has one failed
-delivery more, so RabbitMQ's quorum queues do not sort them.
+Other orders return a message to its place; RabbitMQ's quorum queues do not.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from harebell.model.queue.order.fifo import FifoOrder
 
 
 class CountedOrder(MessageOrder):
-    """First in, first out, behind what came back.
+    """First in, first out, behind requeued messages.
 
     Args:
-        log: where the messages are kept; all in it are ready.
+        log: the log of the messages; all in it are ready.
         marks: as for `FifoOrder`.
     """
 
@@ -29,7 +28,7 @@ class CountedOrder(MessageOrder):
         super().__init__(log)
         self._fifo = FifoOrder(log, marks)
         self._returned: deque[int] = deque()
-        # The same in the order of the log, made when somebody looks for something in it.
+        # The same in the order of the log; made when a position is searched.
         self._sorted: list[int] | None = None
         self.count = self._fifo.count
 

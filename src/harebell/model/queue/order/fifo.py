@@ -3,21 +3,20 @@
     log      | settled ... | delivered . ready again . delivered | ready ready ready |
                                                                  ^ cursor            ^ end
 
-Everything from the cursor to the end is ready in order. What came back lies before the cursor, in a
-heap, and goes out first, so a requeued message returns to its place. Of a log that was there
-before, settled messages may lie behind the cursor too; they are passed over, as are messages that
-were taken out of turn.
+Everything from the cursor to the end is ready, in order. Requeued messages are before the cursor,
+in a heap, and are taken first, so a requeued message returns to its place. A restored log may have
+settled messages behind the cursor; they are skipped, as are messages taken out of order.
 
 Leased messages are kept as ranges of positions, so a claim costs the same for one message and for a
-million. When a claim is released, the cursor goes back to where the claim begins.
+million. When a claim is released, the cursor moves back to the begin of the claim.
 
-A staged batch may have any number of rows, so they come in slices, turn after turn. A barrier hides
-them until the batch is committed, and what is published meanwhile with them:
+A staged batch may have any number of rows, so they are appended in slices over several turns. Until
+the batch is committed, a barrier hides them and all other messages published meanwhile:
 
     log      | settled ... | ready ready | row row . message . row row row |
                              ^ cursor    ^ barrier: the end for all readers
 
-A batch that is rolled back takes its rows with it.
+A rollback settles the rows.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ _first_of = itemgetter(0)
 
 
 class FifoOrder(MessageOrder):
-    """The order in which the messages of one log go out.
+    """A first-in-first-out order over one log.
 
     Args:
-        log: where they are kept; all in it are ready.
-        marks: whether the log records what was delivered: when it outlives the process.
+        log: the log of the messages; all in it are ready.
+        marks: whether the log records what was delivered, as it is read again after a restart.
 
     Attributes:
-        damaged: ready messages that could not be read; they were passed over.
-        hidden: how many messages are behind the barrier.
+        damaged: ready messages that could not be read; they were skipped.
+        hidden: the number of messages behind the barrier.
     """
 
     def __init__(self, log: Log, marks: bool) -> None:
@@ -60,10 +59,10 @@ class FifoOrder(MessageOrder):
         self._returned: list[int] = []
         self._held: set[int] | None = None
         self._leased: PositionRanges | None = None
-        # Of what came back: positions that count as never delivered, and whether it is sorted.
+        # Requeued messages: those that count as never delivered, and whether they are sorted.
         self._fresh: set[int] | None = None
         self._sorted = False
-        # The barrier of an open batch, and the ranges of its rows; the last one still grows.
+        # The barrier of an open batch, and the ranges of its rows; the last one may still grow.
         self._barrier = -1
         self._rows: list[Run] = []
         self._rows_first = self._rows_end = 0
@@ -73,7 +72,7 @@ class FifoOrder(MessageOrder):
         return self.log.end() if self._barrier < 0 else self._barrier
 
     def keep(self, message: Message) -> int:
-        """Add a message behind all others; behind the barrier it is not ready yet."""
+        """Append a message; behind the barrier it is not ready yet."""
         self.log.append(message)
         if self._barrier < 0:
             self.count += 1
@@ -82,7 +81,7 @@ class FifoOrder(MessageOrder):
         return 0
 
     def hand_over(self, message: Message) -> int:
-        """Add a message that is delivered at once, as none is ready; return its position."""
+        """Append a message that is delivered at once, as none is ready; return its position."""
         position = self.log.append(message)
         self._cursor = position + 1
         if self._held is not None:
@@ -92,7 +91,7 @@ class FifoOrder(MessageOrder):
         return position
 
     def take(self) -> Message | None:
-        """Take the next message that can be read; None if there is none."""
+        """Take the next readable message; None if there is none."""
         while self.count > 0:
             position = self._next()
             message = self.log.read(position)
@@ -120,7 +119,7 @@ class FifoOrder(MessageOrder):
         return 0
 
     def _next(self) -> int:
-        """Return the next position, which is ready no longer; set `redelivered`."""
+        """Take the next position, and set `redelivered`."""
         self.count -= 1
         if self._returned:
             position = self._returned.pop(0) if self._sorted else heappop(self._returned)
@@ -136,7 +135,7 @@ class FifoOrder(MessageOrder):
         return position
 
     def peek(self) -> Message | None:
-        """Return the next message that can be read, which stays ready."""
+        """Return the next readable message, which stays ready."""
         while self.count > 0:
             if self._returned:
                 position = self._returned[0]
@@ -167,7 +166,7 @@ class FifoOrder(MessageOrder):
         if held is not None:
             while position in held:
                 position = self._skip(self.log.next(position + 1))
-            # Positions behind the cursor come back by `put_back` only.
+            # Positions behind the cursor are requeued by `put_back` only.
             if len(held) <= position - begin:
                 self._held = {each for each in held if each >= position} or None
             else:
@@ -204,7 +203,7 @@ class FifoOrder(MessageOrder):
         return found
 
     def take_out(self, position: int) -> bool:
-        """Take a message out of turn, setting `redelivered`; False if it is not ready."""
+        """Take a message out of order, and set `redelivered`; False if it is not ready."""
         self._sort()
         at = bisect_left(self._returned, position)
         if at < len(self._returned) and self._returned[at] == position:
@@ -225,22 +224,22 @@ class FifoOrder(MessageOrder):
         return True
 
     def was_out(self, position: int) -> bool:
-        """Return whether a ready message may have been delivered before."""
+        """True if a ready message may have been delivered before."""
         if position < self._cursor or (self._held is not None and position in self._held):
             return self._fresh is None or position not in self._fresh
         return position < self._seen
 
     def mark(self, into: BatchBuilder) -> int:
-        """Tell a builder of rows which messages may have been delivered before."""
+        """Tell a row builder which messages may have been delivered before."""
         into.marks(self._cursor, self._seen, self._held, self._fresh, None)
         return 0
 
     def mark_claimed(self, into: BatchBuilder, seen: int) -> int:
-        """The same for a claim, whose own delivery does not count.
+        """As `mark`, for a claim, whose own delivery does not count.
 
         Args:
             into: the builder.
-            seen: what `seen` was when the claim was made; -1 for what it is now.
+            seen: the value of `seen` when the claim was made; -1 for the current one.
         """
         into.marks(0, self._seen if seen < 0 else seen, None, None, None)
         return 0
@@ -251,18 +250,18 @@ class FifoOrder(MessageOrder):
         return 0
 
     def seen(self) -> int:
-        """Return below which position messages may have been delivered before."""
+        """Return the position below which messages may have been delivered before."""
         return self._seen
 
     def untouched(self, position: int) -> int:
-        """Have a message that was just put back count as never delivered."""
+        """Count a message that was just put back as never delivered."""
         if self._fresh is None:
             self._fresh = set()
         self._fresh.add(position)
         return 0
 
     def _touched(self, position: int) -> bool:
-        """Return whether a message that came back counts as delivered before."""
+        """True if a requeued message counts as delivered before."""
         fresh = self._fresh
         if fresh is None or position not in fresh:
             return True
@@ -272,14 +271,14 @@ class FifoOrder(MessageOrder):
         return False
 
     def _sort(self) -> int:
-        """Keep what came back sorted from now on."""
+        """Sort the requeued positions, and keep them sorted from now on."""
         if not self._sorted:
             self._sorted = True
             self._returned.sort()
         return 0
 
     def hold(self, position: int) -> bool:
-        """Take a message out that was there before a restart; False if it is not ready."""
+        """Withhold a message after a restart; False if it is not ready."""
         if not self._cursor <= position < self._old or self._skip(position) != position:
             return False
         if self._held is None:
@@ -291,11 +290,11 @@ class FifoOrder(MessageOrder):
         return True
 
     def _pass_over(self, position: int) -> int:
-        """Pass over a ready message that cannot be read; it stays in the log for a repair."""
+        """Skip a ready message that cannot be read; it stays in the log for a repair."""
         self.damaged += 1
         end = self.end()
         if position >= end:
-            # The log knows of more messages than there are.
+            # The log counts more messages than it can read.
             self.damaged -= 1
             self._cursor = end
             self.count = 0
@@ -318,7 +317,7 @@ class FifoOrder(MessageOrder):
         self._returned.clear()
         begin, end = self._cursor, self.end()
         for first, behind in self._out():
-            # It is out, not ready.
+            # It is out, not ready: keep it.
             if first > begin:
                 self.log.settle_range(begin, first)
             begin = max(begin, behind)
@@ -331,14 +330,14 @@ class FifoOrder(MessageOrder):
         return count
 
     def _out(self) -> list[Run]:
-        """Return what is out from the cursor on, in order: one by one, or leased."""
+        """Return the positions from the cursor on that are out or leased, in order."""
         out = [(position, position + 1) for position in self._held or ()]
         out.extend(self._leased or ())
         out.sort()
         return [run for run in out if run[1] > self._cursor]
 
     def relax(self) -> int:
-        """Let what came back be a heap again; it is sorted on demand."""
+        """Allow the requeued positions to be a heap again; they are sorted on demand."""
         # A sorted list is a heap.
         self._sorted = False
         return 0
@@ -352,7 +351,7 @@ class FifoOrder(MessageOrder):
         return [(0, self)]
 
     def recount(self) -> int:
-        """Nothing to do: the count is that of the log."""
+        """Do nothing: the count is that of the log."""
         return 0
 
     def order_for(self, message: Message) -> FifoOrder:
@@ -362,13 +361,13 @@ class FifoOrder(MessageOrder):
     # --- staged batches -------------------------------------------------------------------------
 
     def begin_batch(self) -> int:
-        """Hide what comes from now on."""
+        """Hide new messages."""
         self._barrier = self.log.end()
         self._rows_first = self._rows_end = self._barrier
         return 0
 
     def stage(self, message: Message) -> int:
-        """Add a row of the batch."""
+        """Append a row of the batch."""
         position = self.log.append(message)
         if position != self._rows_end:
             self._end_range()
@@ -383,7 +382,7 @@ class FifoOrder(MessageOrder):
         return 0
 
     def has_row(self, position: int) -> bool:
-        """Return whether a position has a row of a batch that is not committed."""
+        """True if a position is a row of the open batch."""
         if self._barrier < 0 or position < self._barrier:
             return False
         if self._rows_first <= position < self._rows_end:
@@ -392,7 +391,7 @@ class FifoOrder(MessageOrder):
         return at >= 0 and position < self._rows[at][1]
 
     def commit_batch(self) -> int:
-        """Make what was hidden ready; return how many messages."""
+        """Make the hidden messages ready; return how many."""
         count = self.hidden
         self.count += count
         self._barrier = -1
@@ -413,15 +412,15 @@ class FifoOrder(MessageOrder):
     # --- leases ---------------------------------------------------------------------------------
 
     def claim(self, messages: int, octets: int, most: int) -> list[tuple[int, int, int, int]]:
-        """Lease what is next.
+        """Lease the next messages.
 
         Args:
             messages: how many at most.
-            octets: that they take in the log, at most, but for the first one; -1 for any number.
-            most: runs.
+            octets: most bytes of the log; the first message may be larger; -1 for no limit.
+            most: most runs.
 
         Returns:
-            The runs: first position, end, messages in it, and their octets.
+            The runs: first position, end, messages in it, and their size.
         """
         found: list[tuple[int, int, int, int]] = []
         self._sort()
@@ -464,7 +463,7 @@ class FifoOrder(MessageOrder):
         octets: int,
         found: list[tuple[int, int, int, int]],
     ) -> Run:
-        """Lease as much of a range as may be; return how many messages, and their octets."""
+        """Lease a range up to the limits; return how many messages, and their size."""
         reached, count, size = self.log.reach(first, end, messages, octets)
         if count == 0 and not found:
             reached, count, size = self.log.reach(first, end, 1, -1)
@@ -473,7 +472,7 @@ class FifoOrder(MessageOrder):
         self.count -= count
         run = (first, reached, count, size)
         if found and self.log.next(found[-1][1]) == first:
-            # They are adjacent: everything between them is settled.
+            # They are adjacent: all messages between them are settled.
             last = found.pop()
             self.end_lease(last[0], last[1])
             run = (last[0], reached, last[2] + count, last[3] + size)
@@ -482,14 +481,14 @@ class FifoOrder(MessageOrder):
         return count, size
 
     def lease(self, first: int, end: int) -> int:
-        """Lease a range that was taken: all in it that is not settled."""
+        """Lease a range that was taken: all messages in it that are not settled."""
         if self._leased is None:
             self._leased = PositionRanges()
         self._leased.add(first, end)
         return 0
 
     def withhold(self, first: int, end: int) -> int:
-        """Lease a range that was leased before a restart; return how many messages it has."""
+        """Lease a range after a restart; return how many messages it has."""
         _, count, _ = self.log.reach(first, end, end - first, -1)
         self.lease(first, end)
         self.count -= count
@@ -514,7 +513,7 @@ class FifoOrder(MessageOrder):
     def end_lease_out(self, first: int, end: int) -> int:
         """End the lease of a range whose messages the caller puts back one by one.
 
-        After a restart the cursor has not passed them, and must not reach them again.
+        After a restart the cursor may still be before them; it must not take them again.
         """
         self.end_lease(first, end)
         position = self.log.next(max(first, self._cursor))
@@ -528,8 +527,8 @@ class FifoOrder(MessageOrder):
     def release(self, runs: list[Run]) -> int:
         """Make leased ranges ready again in their place; return how many messages.
 
-        The cursor goes back, so what is out behind it has to be known from now on: deliveries are
-        held one by one, and what came back waits for the cursor.
+        The cursor moves back, so messages behind it may be out: from now on deliveries are noted
+        one by one, and requeued messages behind the cursor wait for it.
         """
         count = 0
         before = self._cursor
@@ -540,7 +539,7 @@ class FifoOrder(MessageOrder):
             count += self.log.reach(first, end, end - first, -1)[1]
         self.count += count
         if self._held is not None:
-            # Messages that came back before the cursor did, and were leased then.
+            # Messages that were requeued before the cursor moved back, and leased then.
             self._held = {each for each in self._held if mine.behind(each) == each} or None
         back = min([first for first, _ in runs], default=before)
         if back < before:

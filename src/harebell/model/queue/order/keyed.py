@@ -1,14 +1,14 @@
-"""Ordering keys: messages of one key go in their order, to one holder at a time.
+"""Ordering keys: messages of one key are delivered in order, to one holder at a time.
 
-Different keys go in parallel. A consumer that has deliveries of a key out gets what follows of it,
-as far as its prefetch allows, and nobody else does. What comes back blocks its key until nothing of
-it is out, and goes first; so does what waits for its retry.
+Different keys are delivered in parallel. While a consumer has unacknowledged deliveries of a key,
+only it gets the next messages of that key, within its prefetch. A requeued message, or one that
+waits for its retry, blocks its key until no delivery of the key is out, and is delivered first.
 
-A message that is passed over, because its key is held, is remembered by its position. There is a
-limit for that (`waiting_most`), at which the queue waits for the holders; so memory is bounded.
+The positions of messages that are skipped because their key is held are kept in memory. At a limit
+(`waiting_most`) the queue waits for the holders, so memory is bounded.
 
-`take` and `peek` return the oldest message, whatever its key: for expiry and limits. Who receives
-messages uses `take_at` and `take_new`, see `features.key_dispatch`.
+`take` and `peek` return the oldest message, whatever its key: for expiry and limits. Deliveries use
+`take_at` and `take_new`, see `features.key_dispatch`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class KeyedOrder(MessageOrder):
     """First in, first out for each key.
 
     Args:
-        log: where the messages are kept; all in it are ready.
+        log: the log of the messages; all in it are ready.
         marks: as for `FifoOrder`.
-        key_name: what the key of a message is: `routing_key`, a property or a header.
+        key_name: the source of the key: `routing_key`, a property or a header.
 
     Attributes:
-        keys: which keys are held, and what waits for them.
-        key: of the message that was taken last; None if it has none.
+        keys: the held keys, and the messages that wait for them.
+        key: the key of the message that was taken last; None if it has none.
         passed_over: whether `take_new` found a message that has to wait for its key.
-        waiting_most: how many messages are passed over and remembered.
+        waiting_most: most messages that are skipped and kept in memory.
     """
 
     def __init__(self, log: Log, marks: bool, key_name: str) -> None:
@@ -52,7 +52,7 @@ class KeyedOrder(MessageOrder):
         self.waiting_most = GROUP_WAITING_MESSAGES
 
     def use_editor(self, editor: Editor) -> int:
-        """Take what looks into messages; before that, no message has a key."""
+        """Set the editor; before that, no message has a key."""
         self._editor = editor
         return 0
 
@@ -86,12 +86,12 @@ class KeyedOrder(MessageOrder):
         return self.log.read(position)
 
     def take_new(self, holder: object) -> Message | None:
-        """Take the next message that was not looked at yet; None if it has to wait, or none is.
+        """Take the next message that was not examined yet; None if there is none or it has to wait.
 
         Set `passed_over` if it has to wait.
 
         Args:
-            holder: for whose keys it need not wait.
+            holder: messages of its keys need not wait.
         """
         self.passed_over = False
         if self.keys.count >= self.waiting_most:
@@ -114,17 +114,17 @@ class KeyedOrder(MessageOrder):
         return message
 
     def take_for(self, position: int) -> Message | None:
-        """Take the message that waits at a position; without one (-1) the next new one."""
+        """Take the waiting message at a position; with -1 the next new one."""
         return self.take_at(position) if position >= 0 else self.take_new(None)
 
     def hold_key(self, position: int, holder: object) -> int:
-        """Have the message that was just taken be out: its holder has the key now."""
+        """Note that the message that was just taken is out: its holder has the key now."""
         if self.key is not None:
             self.keys.hold(position, self.key, holder)
         return 0
 
     def put_back(self, position: int) -> int:
-        """Have a message wait for its key, and go first once nothing of the key is out."""
+        """Requeue a message: it is first once no delivery of its key is out."""
         key = self.keys.release(position)
         if key is None:
             key = self.key_of(self.log.read(position))
@@ -210,7 +210,7 @@ class KeyedOrder(MessageOrder):
         return out
 
     def acquire(self, position: int, holder: object) -> bool:
-        """Take a message for a holder of its key; False while others hold it."""
+        """Take a message for a holder of its key; False if another holder has the key."""
         if self.keys.waits(position):
             if not self.keys.may_go(position, holder):
                 return False
@@ -231,7 +231,7 @@ class KeyedOrder(MessageOrder):
         return False
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows; the position alone does not say here what was delivered."""
+        """Make rows; with keys, the position alone does not show what was delivered."""
         into.marks(0, 0, None, None, lambda position: self.was_out(position))
         return self.log.pour(first, min(end, self._fifo.end()), into)
 

@@ -1,13 +1,13 @@
-"""Ordering keys: which keys of a queue are held, and which messages wait for them.
+"""Ordering keys: the keys of a queue that are held, and the messages that wait for them.
 
     key      held by    out      waiting
-    "a"      consumer   4  9     12  15      goes on with that consumer
-    "b"      nobody              11          goes to any consumer
-    "c"      consumer   7        3  13       3 came back: blocked until 7 is settled or back too
-    "d"      consumer   5        14          5 waits for its retry: blocked until that is over
+    "a"      consumer   4  9     12  15      delivered to that consumer
+    "b"      none                11          delivered to any consumer
+    "c"      consumer   7        3  13       3 was requeued: blocked while 7 is out
+    "d"      consumer   5        14          5 waits for its retry: blocked until then
 
-A key is held as long as deliveries of it are out; its messages are delivered in the order of their
-positions. A key with nothing out and nothing waiting is forgotten.
+A key is held while deliveries of it are out; its messages are delivered in the order of their
+positions. A key with no deliveries and no waiting messages is removed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _SLACK = 1_000
 
 
 def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
-    """Return the key of a message; None if it has none, and so no order to keep.
+    """Return the key of a message; None if it has none, and therefore no order.
 
     Args:
-        editor: looks into messages.
+        editor: reads messages.
         name: `routing_key`, a property, or a header.
         message: the message.
     """
@@ -56,7 +56,7 @@ def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
     elif message.has_headers:
         value = editor.headers_of(message).get(name)
     if isinstance(value, str | bytes):
-        # Keys that agree in so many letters count as one.
+        # Keys with the same first letters, up to this length, count as one.
         return value[:GROUP_KEY_LETTERS]
     return value if isinstance(value, int) else None
 
@@ -68,10 +68,10 @@ class OrderingKey:
         key: the key.
 
     Attributes:
-        holder: the consumer or group that has deliveries of it, or None.
-        out: how many.
-        blocked: whether a message came back while others were out.
-        waiting: positions, a heap; some that wait no longer may be in it, but not at its head.
+        holder: the consumer or group with deliveries of it, or None.
+        out: the number of these deliveries.
+        blocked: whether a message was requeued while others were out.
+        waiting: a heap of positions; stale entries may be in it, but not at its head.
     """
 
     __slots__ = ("blocked", "holder", "key", "out", "waiting")
@@ -88,7 +88,7 @@ class OrderingKeys:
     """The keys of one queue.
 
     Attributes:
-        count: positions that wait.
+        count: the number of waiting positions.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class OrderingKeys:
         self._out: dict[int, OrderingKey] = {}
         self._paused: set[int] = set()
         self._waiting: dict[int, OrderingKey] = {}
-        # Ordered ones find their first entry at once, however many were before it.
+        # Ordered dicts: the first entry of a plain dict is slow to find after many removals.
         self._free: OrderedDict[OrderingKey, None] = OrderedDict()
         self._held: dict[object, OrderedDict[OrderingKey, None]] = {}
         self._redelivered: set[int] = set()
@@ -110,10 +110,10 @@ class OrderingKeys:
     def __len__(self) -> int:
         return len(self._groups)
 
-    # --- what waits -----------------------------------------------------------------------------
+    # --- waiting messages -------------------------------------------------------------------------
 
     def wait(self, key: Hashable, position: int, *, redelivered: bool) -> None:
-        """Have a message wait for its key."""
+        """Add a message that waits for its key."""
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = OrderingKey(key)
@@ -154,7 +154,7 @@ class OrderingKeys:
         return NOTHING
 
     def goes_on(self, key: Hashable, holder: object) -> bool:
-        """Return whether a holder has a key and may have more of it, and nothing of it waits."""
+        """True if a holder has a key and may get more of it, and no message of it waits."""
         group = self._groups.get(key)
         return (
             group is not None
@@ -173,11 +173,11 @@ class OrderingKeys:
         return NOTHING
 
     def waits(self, position: int) -> bool:
-        """Return whether a message waits."""
+        """True if a message waits."""
         return position in self._waiting
 
     def was_out(self, position: int) -> bool:
-        """Return whether a waiting message may have been delivered before."""
+        """True if a waiting message may have been delivered before."""
         return position in self._redelivered
 
     def after(self, position: int) -> int:
@@ -188,7 +188,7 @@ class OrderingKeys:
         return self._ordered[at] if at < len(self._ordered) else NOTHING
 
     def may_go(self, position: int, holder: object) -> bool:
-        """Return whether a waiting message is the next of its key, for this holder."""
+        """True if a waiting message is the next of its key, for this holder."""
         group = self._waiting[position]
         free = group.holder is None or group.holder is holder
         return free and not group.blocked and group.waiting[0] == position
@@ -197,7 +197,7 @@ class OrderingKeys:
         """Return all waiting messages in order."""
         return sorted(self._waiting)
 
-    # --- what is out ----------------------------------------------------------------------------
+    # --- deliveries -------------------------------------------------------------------------------
 
     def hold(self, position: int, key: Hashable, holder: object) -> None:
         """Note that a message of a key is out: its holder has the key now."""
@@ -211,7 +211,7 @@ class OrderingKeys:
         self._file(group)
 
     def pause(self, position: int) -> bool:
-        """Block the key of a delivery that came back and waits for its retry.
+        """Block the key of a returned delivery that waits for its retry.
 
         Returns:
             Whether it was out.
@@ -244,7 +244,7 @@ class OrderingKeys:
         return group.key
 
     def come_back(self, key: Hashable, position: int) -> None:
-        """Have a message wait again, and block its key until nothing of it is out."""
+        """Add a requeued message, and block its key until no delivery of it is out."""
         group = self._groups.get(key)
         if group is not None and group.out:
             self._leave(group)
@@ -252,7 +252,7 @@ class OrderingKeys:
         self.wait(key, position, redelivered=True)
 
     def _leave(self, group: OrderingKey) -> None:
-        """Take a key out of the lists of those that may go on."""
+        """Remove a key from the lists of those with a next message."""
         self._free.pop(group, None)
         held = self._held.get(group.holder)
         if held is not None:
@@ -261,7 +261,7 @@ class OrderingKeys:
                 del self._held[group.holder]
 
     def _file(self, group: OrderingKey) -> None:
-        """Put a key into the list where its next message is looked for."""
+        """Add a key to the list in which its next message is found."""
         if not group.waiting:
             self._leave(group)
             if not group.out:

@@ -1,12 +1,12 @@
 """Priorities: an order with a level for each priority, the highest first.
 
-Every level is a log of its own, made when the first message of that priority comes, with its own
-first-in-first-out order. A position of the queue says the level too:
+Every level has a log, made with its first message, and a first-in-first-out order. A position of
+the queue includes the level:
 
     position of the queue   = position in the level's log << 8 | level
 
 A queue with `qpid.priorities` of N divides the priorities 0 to 9 among N levels as AMQP 0-10 has it
-(rule "priority-level-implementation"): those in the middle are told apart first.
+(rule "priority-level-implementation"): those in the middle are separated first.
 
     N = 2    0 1 2 3 4 | 5 6 7 8 9          N = 4    0 1 2 3 | 4 | 5 | 6 7 8 9
     N = 3    0 1 2 3 | 4 | 5 6 7 8 9        N = 10   every priority
@@ -43,8 +43,8 @@ class PriorityOrder(MessageOrder):
         open_level: opens the log of a level.
         most: the highest level, 1 to 255.
         marks: as for `FifoOrder`.
-        restored: whether there may be messages from before a restart.
-        arguments: of the queue.
+        restored: whether there may be messages from before the restart.
+        arguments: the arguments of the queue.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class PriorityOrder(MessageOrder):
         # No level above has a ready message.
         self._top = -1
         levels = arguments.get(LEVELS)
-        # The highest priority that is still on the lowest level.
+        # The highest priority that belongs to the lowest level.
         self._lowest = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
         self._lowest_first = arguments.get(POLICY_TYPE) == RING
         self._orders: list[FifoOrder | None] = [None] * (most + 1)
@@ -95,7 +95,7 @@ class PriorityOrder(MessageOrder):
         return self._make(level) if order is None else order
 
     def keep(self, message: Message) -> int:
-        """Put a message behind those of its level."""
+        """Append a message to its level."""
         level = self._level_of(message)
         order = self._orders[level]
         if order is None:
@@ -213,7 +213,7 @@ class PriorityOrder(MessageOrder):
         return -1
 
     def pass_by(self, cursors: list[int], position: int) -> int:
-        """Move the cursor of one level."""
+        """Move the cursor of one level behind a position."""
         cursors[position & _LEVEL] = (position >> _SHIFT) + 1
         return 0
 
@@ -325,7 +325,7 @@ class PriorityOrder(MessageOrder):
         return Span(first, end, messages, octets, min(starts, default=end))
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows in the order of positions, which is not that of the levels."""
+        """Make rows in the order of positions, which is not the order of levels."""
         levels = self.levels()
         runs = [Stretch(level, 0, order.end(), order.log) for level, order in levels]
         end = min(end, self.span(0).end)
