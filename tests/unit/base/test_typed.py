@@ -118,7 +118,7 @@ def test_declarations_without_a_module_are_inlined_functions() -> None:
 
 def test_the_pairs_are_found() -> None:
     names = {pair.name for pair in PAIRS}
-    assert {"message", "sequence", "classic", "channel", "connection"} <= names
+    assert {"message", "sequence", "queue", "channel", "connection"} <= names
     assert [path.name for path in ALONE] == ["octets.pxd"]
     assert declared(SOURCE / "base" / "gauge.pxd") == {
         "Gauge": {"used", "unread", "uncommitted", "over", "high", "low", "_bodies"}
