@@ -1,7 +1,7 @@
-"""The running broker: listeners, the turn, the tick, and a graceful end.
+"""Run a broker: listeners, turns of the event loop, the periodic tick, and shutdown.
 
-A turn is one round of the event loop: every socket that has something is read, what that causes is
-gathered in the connections' buffers, and at the end each of those is written once.
+A turn is one pass of the event loop. Every readable socket is read, the output is collected in the
+buffers of the connections, and at the end of the turn each buffer is written once.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class App:
     """One broker process.
 
     Args:
-        config: how it is set up.
+        config: the configuration.
         logger: writes log lines.
 
     Raises:
-        StoreError: the data directory is in use, or cannot be used, in a sentence for the user.
+        StoreError: the data directory is in use or unusable; the text is for the user.
     """
 
     def __init__(self, config: Config, logger: Logger) -> None:
@@ -85,7 +85,7 @@ class App:
             self.wall,
             chooser,
             node=f"harebell@{host.partition('.')[0]}",
-            # Without a default, queues are classic and their arguments do not say so.
+            # "" declares classic queues without adding `x-queue-type` to their arguments.
             default_queue_type=config.default_queue_type.replace("classic", ""),
             work=Work(self.clock),
         )
@@ -124,7 +124,7 @@ class App:
         self._control: Any = None
 
     def _make_settings(self, config: Config, host: str) -> Settings:
-        """What connections need to know."""
+        """Return the settings that all connections share."""
         return Settings(
             rng=os.urandom,
             information=f"Harebell {__version__}: AMQP broker, client and data pipeline in Python",
@@ -152,7 +152,7 @@ class App:
         )
 
     def _restore(self) -> None:
-        """Bring back what was declared before."""
+        """Restore the declared vhosts, queues, exchanges, bindings and users from disk."""
         storage = self.storage
         storage.begin()
         for sentence in self.broker.restore():
@@ -179,12 +179,12 @@ class App:
         )
 
     def _load(self, path: Path) -> None:
-        """Import the definitions of a file (`load_definitions`).
+        """Import the definitions file (`load_definitions`).
 
         Raises:
-            DefinitionsError: the file cannot be read, or an entry is refused.
+            DefinitionsError: the file cannot be read, or an entry is invalid.
         """
-        # Imported for those who have such a file: it brings the reader of RabbitMQ's JSON.
+        # Imported only if it is used: it loads the parser of RabbitMQ's JSON.
         from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
         from harebell.admin.definitions.importer import import_definitions, parse
 
@@ -219,7 +219,7 @@ class App:
         )
 
     def _go_on(self) -> None:
-        """Something is on disk: serve who waited for it."""
+        """A commit is on disk: send the confirms and answers that waited for it."""
         turns = self.hub.turns
         turns.begin_anyway(turns.own)
         try:
@@ -229,18 +229,21 @@ class App:
         self.flush_soon()
 
     def _die(self, error: Exception) -> None:
-        """Nothing may be confirmed any more: end at once; the next start reads what is there."""
+        """Exit at once after a failed commit.
+
+        What the disk has of it is unknown, so nothing may be confirmed. The next start recovers.
+        """
         self.logger.write("error", f"cannot be made durable, the broker ends: {error}")
         self.logger.close()
         os._exit(limits.EXIT_DISK)
 
-    # --- life -----------------------------------------------------------------------------------
+    # --- start and stop ---------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Open the listeners.
+        """Open the listeners and the control socket, and start the timers.
 
         Raises:
-            StartError: an address cannot be used, in a sentence for the user.
+            StartError: an address cannot be used; the text is for the user.
         """
         self.listeners = await listen(self)
         context = AdminContext(
@@ -263,18 +266,18 @@ class App:
         self.loop.add_signal_handler(signal.SIGHUP, self._reload)
 
     def _reload(self) -> None:
-        """Read again what can change while the broker runs: the TLS files."""
+        """Reload the TLS files (SIGHUP)."""
         if self.tls is None:
             self.logger.write("info", "SIGHUP: there are no TLS files to read again")
         else:
             self.tls.reload()
 
     async def wait(self) -> None:
-        """Until a signal asks the broker to stop."""
+        """Wait for SIGTERM or SIGINT."""
         await self._stop.wait()
 
     async def stop(self) -> None:
-        """Stop accepting, and close every connection with a reason; wait a little for answers."""
+        """Stop accepting, close every connection with a reason, and close the store."""
         self.logger.write("info", "stopping")
         for listener in self.listeners:
             listener.server.close()
@@ -296,10 +299,11 @@ class App:
         await self._close_store()
 
     async def _let_them_read(self, began: float) -> None:
-        """Wait for peers that have something to read, and for what else is under way.
+        """Wait until all output is in the kernel and long operations are finished.
 
-        The others have a moment to answer, and long operations come to their end. What the system
-        has taken reaches a peer that is alive also when the socket is closed.
+        `SHUTDOWN_QUIET_SECONDS` is the time for peers to answer connection.close;
+        `shutdown_grace_seconds` is the upper limit. The kernel delivers what it has accepted even
+        after the socket is closed.
         """
         until = began + self.config.shutdown_grace_seconds
         quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)
@@ -316,9 +320,9 @@ class App:
             await asyncio.sleep(limits.SHUTDOWN_LOOK_SECONDS)
 
     async def _close_store(self) -> None:
-        """Bring everything to disk, and say there that this was the end of it."""
+        """Write everything to disk, and mark the data directory as cleanly closed."""
         while self.storage.store.commit.pinned:
-            # It is in one commit as a whole, or not at all.
+            # A pinned operation must be in one commit as a whole, so it is run to its end first.
             self.hub.turns.next_turn()
         drained = await self.flusher.drain(limits.STORE_END_SECONDS)
         if drained:
@@ -333,10 +337,10 @@ class App:
         else:
             self.logger.write("error", "stopped before everything was written: the disk is full")
 
-    # --- connections ----------------------------------------------------------------------------
+    # --- connections ------------------------------------------------------------------------------
 
     def has_room(self) -> bool:
-        """Whether one more connection leaves the store the files that it may have to open."""
+        """True if another connection leaves enough file descriptors for the store."""
         room = len(self.hub.connections) < self._most_connections
         if not room and not self._turned_away:
             self.logger.write(
@@ -348,17 +352,17 @@ class App:
         return room
 
     def accept(self, peer: Peer) -> BaseConnection:
-        """A connection for a peer that was just accepted."""
+        """Return the connection object for an accepted peer."""
         return Arrival(self.broker, self.users, self.hub, self.settings, peer, self.clock())
 
     def flush_soon(self) -> None:
-        """Write all output at the end of this turn."""
+        """Schedule `flush` for the end of this turn."""
         if not self._flushing:
             self._flushing = True
             self.loop.call_soon(self._flush)
 
     def _turn_soon(self) -> None:
-        """Go on with what waits for another turn in the next round of the loop."""
+        """Schedule the deferred work for the next turn."""
         self.loop.call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
@@ -377,7 +381,7 @@ class App:
         self.flush()
 
     def flush(self) -> None:
-        """Write every connection that has output; what that lets go on is for the next turn."""
+        """Write every connection that has output; new output is written in the next turn."""
         now = self.clock()
         self.hub.relieve()
         self.flusher.look()
@@ -393,7 +397,7 @@ class App:
             self.flush_soon()
 
     def _wake_at(self, due: int) -> None:
-        """Run the timers when the next one is due; the tick does it where that is far away."""
+        """Schedule the timers for `due`; the tick runs those that are further away."""
         if self._alarm is not None:
             self._alarm.cancel()
         delay = (due - self.wall.steady) / _MS
@@ -402,7 +406,7 @@ class App:
             self._alarm = self.loop.call_later(max(delay, 0.0), self._run_timers)
 
     def run_due(self) -> None:
-        """Run the timers whose time has come, as far as the budget of work goes."""
+        """Run the due timers within the work budget of this turn."""
         turns = self.hub.turns
         if turns.begin(turns.own):
             try:
@@ -449,9 +453,9 @@ class App:
         self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
 
     def _excuse(self, late: float) -> None:
-        """The process stood still (stopped, starved, busy): that is no silence of the peers.
+        """Extend heartbeat and acknowledgement deadlines after the process was stopped or starved.
 
-        What they sent meanwhile lies unread in their sockets.
+        Frames that the peers sent meanwhile are still unread in the sockets.
         """
         self.logger.write("warning", f"the broker stood still for {late:.1f} s")
         for connection in self.hub.connections:
@@ -459,7 +463,7 @@ class App:
         self.overdue.excuse(late)
 
     def _look_at_disk(self) -> None:
-        """Hold publishers back while there is less room than there shall be."""
+        """Block publishers while the free space is below `disk_free_limit`."""
         storage = self.storage
         low = self.broker.stages.set_low(storage.low())
         if self.flusher.set_low(low):
@@ -469,10 +473,10 @@ class App:
             else:
                 self.logger.write("info", f"the disk is no longer low: {room}")
 
-    # --- what is going on -----------------------------------------------------------------------
+    # --- monitoring -------------------------------------------------------------------------------
 
     def overview(self) -> dict[str, Any]:
-        """Figures for `harebell status`."""
+        """Return the figures of `harebell status`."""
         connections = self.hub.connections
         gauge = self.broker.gauge
         return {
@@ -508,7 +512,7 @@ async def _serve(config: Config, ready: Callable[[App], None]) -> int:
         await app.start()
         bound_collections()
         keep_heap()
-        # Who waits for the line that says "complete" finds the warnings of the start before it.
+        # Warnings of the start must appear before the line "Server startup complete".
         logger.drain(limits.LOG_DRAIN_SECONDS)
         ready(app)
         await app.wait()
@@ -519,7 +523,7 @@ async def _serve(config: Config, ready: Callable[[App], None]) -> int:
 
 
 def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
-    """The event loop: uvloop where it is installed, unless told otherwise."""
+    """Return the factory of the event loop: uvloop if installed, unless configured otherwise."""
     if wanted == "asyncio":
         return asyncio.new_event_loop
     try:
@@ -535,14 +539,14 @@ def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def run(config: Config, ready: Callable[[App], None] = lambda app: None) -> int:
-    """Run a broker until SIGTERM or SIGINT; returns the exit code.
+    """Run a broker until SIGTERM or SIGINT, and return the exit code.
 
     Args:
-        config: how it is set up.
+        config: the configuration.
         ready: called once, when every address accepts connections.
 
     Raises:
-        StartError: it cannot start, in a sentence for the user.
+        StartError: the broker cannot start; the text is for the user.
     """
     with asyncio.Runner(loop_factory=_loop_factory(config.loop)) as runner:
         return runner.run(_serve(config, ready))

@@ -1,7 +1,7 @@
-"""How many files and sockets the process may have open, and who gets how many.
+"""Divide the limit of open files between segments and connections.
 
-The system counts both together. Sockets come as peers like, so without a share of its own the store
-would have none left when it has to open a file, and everybody would wait.
+RLIMIT_NOFILE counts files and sockets together. Without a fixed part for the store, many
+connections could prevent it from opening a segment, and all publishers would be blocked.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ _WITHOUT_LIMIT = 1 << 30
 
 
 def most_open() -> int:
-    """How many the system lets this process have open."""
+    """Return the soft limit of open files of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _WITHOUT_LIMIT if soft == resource.RLIM_INFINITY else soft
 
 
 def ask_for_more() -> None:
-    """Raise the limit as far as this process may by itself."""
+    """Raise the soft limit to the hard limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def shares(most: int) -> tuple[int, int]:
-    """Segments open for reading, and as many for writing, and connections.
+    """Return the most segments (for reading, and again for writing) and the most connections.
 
     Args:
-        most: how many there may be of everything.
+        most: the limit of open files.
     """
     store = max(STORE_FILES_LEAST, min(OPEN_FILES, (most - OTHER_FILES) // STORE_FILES_SHARE))
     return store, max(1, most - 2 * store - OTHER_FILES)

@@ -1,4 +1,4 @@
-"""Log lines, written by a thread of their own so that a slow terminal does not slow the broker."""
+"""Write the log in a separate thread, so that a slow terminal does not block the event loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LINES_MAX = 10_000
 
 
 class _DropWhenFull(logging.handlers.QueueHandler):
-    """Keeps the broker going when lines come faster than they can be written."""
+    """Drops lines if the queue is full, so that logging never blocks the event loop."""
 
     def enqueue(self, record: logging.LogRecord) -> None:
         try:
@@ -37,7 +37,7 @@ class Logger:
     """Writes the broker's log to standard error.
 
     Args:
-        level: "debug", "info", "warning" or "error": nothing below it is written.
+        level: the lowest level that is written: "debug", "info", "warning" or "error".
     """
 
     def __init__(self, level: str) -> None:
@@ -50,32 +50,32 @@ class Logger:
         self._listener.start()
 
     def write(self, level: str, text: str) -> None:
-        """Write a line, its control characters shown and not obeyed."""
+        """Write a line; control characters are escaped."""
         shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
         self._logger.log(LEVELS[level], "%s", shown)
 
     def drain(self, seconds: float) -> bool:
-        """Wait until every line so far is written; False if that takes longer than `seconds`."""
+        """Wait until all queued lines are written; False after `seconds`."""
         lines = self._lines
         with lines.all_tasks_done:
             return lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, seconds)
 
     def close(self) -> None:
-        """Write what is waiting, and end the thread."""
+        """Write the queued lines, and end the thread."""
         self._listener.stop()
 
 
 class PublishedLog:
-    """A logger that is published as well.
+    """Writes lines to a logger, and publishes them to the exchange `amq.rabbitmq.log`.
 
     Args:
-        logger: where lines go in any case.
-        loop: publishes them.
-        level: nothing below it is published.
+        logger: writes all lines.
+        loop: the event loop that publishes.
+        level: the lowest level that is published.
 
     Attributes:
-        exchange: where they are published; None while the broker is being made.
-        flush: called when connections may have something to write.
+        exchange: the log exchange; None before it is declared, or if it is disabled.
+        flush: called when connections may have output.
     """
 
     def __init__(self, logger: Logger, loop: asyncio.AbstractEventLoop, level: str) -> None:
@@ -88,7 +88,7 @@ class PublishedLog:
         self.flush: Callable[[], None] = lambda: None
 
     def write(self, level: str, text: str) -> None:
-        """Take a line."""
+        """Write a line, and schedule its publication; may be called in any thread."""
         self._logger.write(level, text)
         exchange = self.exchange
         if exchange is None or exchange.publishing or LEVELS[level] < self._least:
@@ -101,7 +101,7 @@ class PublishedLog:
             self._loop.call_soon_threadsafe(self._publish)
 
     def close(self) -> None:
-        """Write what is waiting."""
+        """Close the logger."""
         self._logger.close()
 
     def _publish(self) -> None:

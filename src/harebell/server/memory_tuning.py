@@ -29,7 +29,7 @@ _MMAP_THRESHOLD = -3
 
 
 def keep_heap() -> bool:
-    """Keep what is freed up to a limit; False where the C library does not know how."""
+    """Make malloc keep freed memory up to a limit; False if the C library has no mallopt."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
@@ -39,7 +39,7 @@ def keep_heap() -> bool:
 
 
 class Trimmer:
-    """Gives memory back after messages have gone."""
+    """Returns freed memory to the system when the load has ended."""
 
     def __init__(self) -> None:
         self._most = 0
@@ -51,10 +51,10 @@ class Trimmer:
             self._trim = None
 
     def look(self, used: int) -> bool:
-        """Give memory back if much has gone, and nothing goes any more; True when it did.
+        """Call malloc_trim if much memory was freed and usage is stable; True if it was called.
 
         Args:
-            used: the octets of messages in memory.
+            used: bytes of messages in memory.
         """
         self._most = max(self._most, used)
         quiet = abs(used - self._last) < HEAP_KEEP_BYTES
@@ -67,10 +67,10 @@ class Trimmer:
 
 
 def bound_collections() -> None:
-    """Leave out what lives now, and bound what one collection looks at.
+    """Exclude all existing objects from collections, and limit the size of a collection.
 
-    A collection looks at the young objects, every so often at those that lived on, and at all of
-    them after so many that a broker reaches its memory limit first.
+    Most collections visit only the young generation. The threshold of the oldest generation is so
+    high that a broker reaches its memory limit before a full collection.
     """
     gc.collect()
     gc.freeze()
@@ -78,9 +78,9 @@ def bound_collections() -> None:
 
 
 def collect_new() -> None:
-    """Look at what a crowded turn has made, so that no collection has to look at that of many.
+    """Collect the objects of a crowded turn now, so that they do not add up.
 
-    The interpreter counts what is made less what goes. A peer that replaces many things by as many
-    others would have it look at all of them at once, much later.
+    The interpreter counts allocations minus deallocations. If a peer replaces many objects by as
+    many others, that count stays low, and a much later collection would visit all of them at once.
     """
     gc.collect(1)

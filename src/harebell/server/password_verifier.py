@@ -1,9 +1,9 @@
-"""Compare passwords with slow hashes, and make them, in a thread: the event loop goes on.
+"""Compute and compare slow password hashes in a thread, so that the event loop is not blocked.
 
-One is compared at a time, in a thread of low priority: hostile logins take at most one hash's
-memory, and what is left of a processor. Addresses have their turns, and who is behind others of
-one address waits for those alone. When a user's password was found, all that wait for the same
-user are judged at once, as any other password is wrong then.
+One password is compared at a time, in a thread of low priority, so hostile logins use at most the
+memory of one hash and idle CPU time. Addresses are served round robin, so that many logins of one
+address do not delay those of others. After a password was right, all other waiting logins of that
+user are decided without a slow hash, because any other password is wrong.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class _Job:
 
 
 def _be_nice() -> None:
-    """Leave the processor to the event loop's thread; Linux has a priority per thread."""
+    """Lower the priority of this thread; Linux has a nice value per thread."""
     with suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 class PasswordVerifier:
-    """Passwords that wait to be compared; `Users.later` is this.
+    """Compares passwords in order; used as `Users.later`.
 
     Args:
-        loop: the event loop, on which answers are given.
-        users: remember passwords that were right.
-        flush: called when an answer may have led to output.
-        compare: whether a password has a stored hash of an algorithm; called in the thread.
+        loop: the event loop; results are reported in it.
+        users: caches right passwords.
+        flush: called after a result, when connections may have output.
+        compare: returns true if a password matches a stored hash; called in the thread.
     """
 
     def __init__(
@@ -68,30 +68,30 @@ class PasswordVerifier:
         compared: Callable[[bool], None],
         wanted: Callable[[], bool],
     ) -> None:
-        """Compare a password when it is the address's turn.
+        """Queue a password for comparison.
 
         Args:
             doubt: the user and the password.
-            address: where it comes from.
-            compared: told whether the password is right.
-            wanted: whether the answer still matters.
+            address: the address of the client.
+            compared: called with true if the password is right.
+            wanted: returns false if the result is no longer needed.
         """
         self._waiting.setdefault(address, deque()).append(_Job(doubt, compared, wanted))
         self._next()
 
     def close(self) -> None:
-        """Drop what waits, and end the thread."""
+        """Drop the waiting passwords, and end the thread."""
         self._waiting.clear()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _next(self) -> None:
-        """Begin the next comparison; what can be judged without one is."""
+        """Start the next comparison; logins that need no hash are answered first."""
         while self._waiting and not self._busy:
             address = next(iter(self._waiting))
             jobs = self._waiting.pop(address)
             job = jobs.popleft()
             if jobs:
-                # The address goes to the end: others have their turn.
+                # Move the address to the end of the round robin.
                 self._waiting[address] = jobs
             if not job.wanted():
                 continue
@@ -123,7 +123,7 @@ class PasswordVerifier:
         done.add_done_callback(finished)
 
     def _answer(self, job: _Job, right: bool) -> None:
-        # Never within the call that asked: that one is in the middle of reading.
+        # Not in the current call: the connection may be parsing its input.
         self._loop.call_soon(self._tell, job, right)
 
     def _tell(self, job: _Job, right: bool) -> None:

@@ -1,8 +1,8 @@
-"""How a broker is set up: defaults, then the TOML file, then the environment, then the flags.
+"""Read the configuration: defaults, then the TOML file, then the environment, then the flags.
 
-Later sources win. Whatever is wrong in any of them ends the start with one sentence that names the
-source, the key, what is allowed and, for an unknown key, the nearest known one. What keys there
-are stands in `harebell.server.config.settings`.
+Later sources override earlier ones. An error in any of them aborts the start with one sentence that
+names the source, the key, the allowed values and, for an unknown key, the nearest known one. The
+table of keys is in `harebell.server.config.settings`.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ OTHER_VARIABLES = (
     *(CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS"),
     "HAREBELL_PIPELINES",
 )
-"""Variables with our prefix that are no keys of the broker."""
+"""Variables with the prefix HAREBELL_ that are not configuration keys."""
 FOREIGN_PREFIXES = ("HAREBELL_TEST_", "HAREBELL_BENCH_")
-"""Variables of the project's own tests and benchmark."""
+"""Prefixes of the variables of the tests and benchmarks."""
 _KUBERNETES = re.compile(r"HAREBELL_(SERVICE_(HOST|PORT\w*)|PORT_\d+_\w+)|HAREBELL_\w+_SERVICE_\w+")
-"""What Kubernetes puts into every container near a Service called `harebell`."""
+"""Variables that Kubernetes sets in all pods of a namespace with a Service `harebell`."""
 
 
 class ConfigError(HarebellError):
-    """The configuration cannot be used; the text is a sentence for the user."""
+    """The configuration is invalid; the text is a sentence for the user."""
 
 
 def default_data_dir() -> Path:
-    """`harebell` in the user's data directory (XDG base directories)."""
+    """Return the directory `harebell` in the user's data directory (XDG base directories)."""
     base = os.environ.get("XDG_DATA_HOME", "")
-    # The XDG rules: a relative path there is invalid and must be ignored.
+    # XDG: a relative path is invalid and must be ignored.
     root = Path(base) if base.startswith("/") else Path.home() / ".local" / "share"
     return root / "harebell"
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """How a broker is set up; see docs/reference/configuration.md for what each key means."""
+    """The configuration of a broker; docs/reference/configuration.md describes the keys."""
 
     host: str = "127.0.0.1"
     port: int | None = 5672
@@ -107,7 +107,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     default_pass: str = "guest"  # noqa: S105  # the well-known default, accepted on loopback only
 
     def __repr__(self) -> str:
-        """All values but the secret ones, so that a configuration may be logged."""
+        """Return all values; secrets are masked, so that the text may be logged."""
         shown = (
             f"{each.name}={'...' if each.secret else repr(getattr(self, each.name))}"
             for each in SETTINGS
@@ -120,15 +120,15 @@ def load(
     environ: Mapping[str, str] | None = None,
     config_file: str | os.PathLike[str] | None = None,
 ) -> Config:
-    """The configuration from all sources.
+    """Read the configuration from all sources.
 
     Args:
-        flags: values given on the command line, by key; None for those not given.
-        environ: the environment; the process's own without it.
-        config_file: the TOML file; without it the one that HAREBELL_CONFIG names, if any.
+        flags: values from the command line, by key; None for flags that were not given.
+        environ: the environment; None for `os.environ`.
+        config_file: the TOML file; None for the one named by HAREBELL_CONFIG, if any.
 
     Raises:
-        ConfigError: something in one of the sources is wrong.
+        ConfigError: a source is invalid.
     """
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
@@ -145,11 +145,11 @@ def load(
 
 
 def memory_octets(high_watermark: float | int, machine_octets: int | None = None) -> int:
-    """The watermark in octets.
+    """Return the memory watermark in bytes.
 
     Args:
-        high_watermark: a share of the memory (float) or octets (int), as in `Config`.
-        machine_octets: the memory there is; asked from the system without it.
+        high_watermark: a fraction of the memory (float) or bytes (int), as in `Config`.
+        machine_octets: the total memory in bytes; None to query the system.
     """
     if isinstance(high_watermark, int):
         return high_watermark
@@ -158,7 +158,7 @@ def memory_octets(high_watermark: float | int, machine_octets: int | None = None
 
 
 def machine_memory_octets(cgroup_limit: str = "/sys/fs/cgroup/memory.max") -> int:
-    """The memory this process may count on: the machine's, or its container's if that is less."""
+    """Return the memory of the machine, or the limit of the cgroup if that is less, in bytes."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         limit = Path(cgroup_limit).read_text(encoding="ascii").strip()
@@ -168,7 +168,7 @@ def machine_memory_octets(cgroup_limit: str = "/sys/fs/cgroup/memory.max") -> in
 
 
 def _read(name: str, value: Any, source: str) -> Any:
-    """One value, or the sentence about it. Secrets are not repeated in errors."""
+    """Parse one value; an error names the source and does not repeat secrets."""
     setting = BY_NAME[name]
     try:
         return setting.read(value)
@@ -225,7 +225,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _flattened(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The keys of a file; in a table `compat`, `product` is `compat.product`."""
+    """Yield keys and values; `product` in the table `compat` becomes `compat.product`."""
     for key, value in table.items():
         name = before + key
         leads_on = any(known.startswith(name.replace(".", "_") + "_") for known in BY_NAME)
@@ -236,7 +236,7 @@ def _flattened(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str
 
 
 def _toml_sentence(path: Path, text: str, reason: str) -> str:
-    """A parser's complaint, its place in front."""
+    """Return an error of the TOML parser with the path and the line first."""
     found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", reason, re.S)
     if found is None:
         return f"{path} is not valid TOML: {reason}"
@@ -245,7 +245,7 @@ def _toml_sentence(path: Path, text: str, reason: str) -> str:
 
 
 def _line_of(name: str, text: str) -> int:
-    """The line where a top-level key or table stands."""
+    """Return the line number of a top-level key or table."""
     key = re.compile(rf"""\s*\[*\s*["']?{re.escape(name)}["']?\s*[=.\]]""")
     for number, line in enumerate(text.splitlines(), start=1):
         if key.match(line):
@@ -254,7 +254,7 @@ def _line_of(name: str, text: str) -> int:
 
 
 def _check_together(config: Config) -> None:
-    """Rules about more than one key."""
+    """Check the rules that involve more than one key."""
     if config.port is None and config.tls_port is None and not config.listen:
         raise ConfigError("port is none, and neither tls_port nor listen is set: set one of them")
     if config.tls_port is None:

@@ -1,9 +1,9 @@
-"""What can be configured: one row for every key, with its reader and its one-line description.
+"""The table of configuration keys: one row per key, with its reader and one-line description.
 
 A key has one name everywhere: `tls_port` in the TOML file, `HAREBELL_TLS_PORT` in the environment
-and `--tls-port` on the command line. The readers below turn what stands there (TOML values are
-typed, the others are text) into the value that `harebell.server.config.Config` holds, and raise
-ValueError with what is allowed, which the caller completes with the source and the key.
+and `--tls-port` on the command line. A reader converts the input (TOML values are typed, the others
+are text) to the value in `harebell.server.config.Config`. It raises ValueError with the allowed
+values; the caller adds the source and the key.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ PREFIX = "HAREBELL_"
 
 
 PASSWORD_HASHING = (SCRYPT, SHA256, SHA512)
-"""Ways to hash a new password, the best one first."""
+"""Hash algorithms for new passwords, the strongest one first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One key.
+    """One configuration key.
 
     Args:
-        name: the key in the TOML file; the other spellings follow from it.
-        read: turns what was written into the value, or raises ValueError saying what is allowed.
-        help: what it decides, in one line, for `--help` and the documentation.
-        secret: true for a value that must not stand on a command line, where others can read it.
+        name: the key in the TOML file; variable and flag are derived from it.
+        read: parses the value, or raises ValueError with the allowed values.
+        help: one line for `--help` and the documentation.
+        secret: true if there is no flag, because other users can read command lines.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Its name in the environment."""
+        """Return the name of the environment variable."""
         return PREFIX + self.name.upper()
 
     @property
     def flag(self) -> str | None:
-        """Its name on the command line; None when it may not be given there."""
+        """Return the name of the flag; None for a secret."""
         return None if self.secret else "--" + self.name.replace("_", "-")
 
 
@@ -254,6 +254,6 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 ALIASES = {"max_message_size": "message_max_bytes"}
-"""Other names that RabbitMQ's users know; they stand in the file and in the environment."""
+"""Names of RabbitMQ that are accepted in the file and in the environment."""
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -1,7 +1,7 @@
 """Read and check the values of configuration keys.
 
-Every reader raises ValueError with a text that follows the name of the key, such as "must be true
-or false". `harebell.server.config.settings` has the table of keys.
+Every reader raises ValueError with a text that is written behind the name of the key, such as "must
+be true or false". The table of keys is in `harebell.server.config.settings`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNITS = {
     "TIB": 2**40,
 }
 LISTEN_SCHEMES = {"amqp": 5672, "amqp-0-10t": 5673}
-"""Schemes of the setting `listen`, and their usual ports."""
+"""Schemes of the setting `listen`, and their default ports."""
 _LISTEN = re.compile(
     r"(?P<scheme>amqp|amqp-0-10t)://(?P<host>\[[^\]]+\]|[^:/\[\]]+)(:(?P<port>\d{1,5}))?/?"
 )
@@ -41,7 +41,7 @@ _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)")
 
 
 def whole(low: int, high: int) -> Reader:
-    """A whole number from `low` to `high`."""
+    """Return a reader of integers from `low` to `high`."""
     allowed = f"must be a whole number from {low} to {high}"
 
     def read(value: Any) -> int:
@@ -55,7 +55,7 @@ def whole(low: int, high: int) -> Reader:
 
 
 def seconds(low: float, high: float) -> Reader:
-    """A number of seconds from `low` to `high`."""
+    """Return a reader of seconds from `low` to `high`."""
     allowed = f"must be a number of seconds from {low:g} to {high:g}"
 
     def read(value: Any) -> float:
@@ -71,7 +71,7 @@ def seconds(low: float, high: float) -> Reader:
 
 
 def _octets(value: Any) -> int | None:
-    """Parse a size in octets; None if it is no size."""
+    """Parse a size in bytes; None if it is invalid."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -83,7 +83,7 @@ def _octets(value: Any) -> int | None:
 
 
 def size(low: int, high: int) -> Reader:
-    """A number of octets, plain or with a unit."""
+    """Return a reader of sizes in bytes, plain or with a unit."""
     allowed = f"must be a size from {low} to {high} octets, such as {high} or 128KiB"
 
     def read(value: Any) -> int:
@@ -96,7 +96,7 @@ def size(low: int, high: int) -> Reader:
 
 
 def share_or_size(of: str, example: str) -> Reader:
-    """A share of something (float, above 0 and up to 1) or a size in octets (int)."""
+    """Return a reader of a fraction (float, above 0 and up to 1) or a size in bytes (int)."""
     allowed = f"must be a share of {of}, or a size, such as {example}"
 
     def read(value: Any) -> float | int:
@@ -127,12 +127,12 @@ _free = share_or_size("the disk, such as 0.05 or 5%", "1GiB; 0 for no limit")
 
 
 def free_space(value: Any) -> float | int:
-    """What shall stay free: as `watermark`, of the disk; 0 for no limit."""
+    """Parse `disk_free_limit`: a fraction of the disk or a size; 0 for no limit."""
     return 0 if value in (0, "0") and not isinstance(value, bool) else _free(value)
 
 
 def choice(*words: str) -> Reader:
-    """One of a few words."""
+    """Return a reader of one of the given words."""
     allowed = "must be one of " + ", ".join(words)
 
     def read(value: Any) -> str:
@@ -144,8 +144,8 @@ def choice(*words: str) -> Reader:
 
 
 def mechanisms(value: Any) -> tuple[str, ...]:
-    """Names of SASL mechanisms."""
-    # Imported for who sets them: this table is read by every verb that asks a broker.
+    """Parse names of SASL mechanisms."""
+    # Imported only if it is used: every verb that connects to a broker imports this module.
     from harebell.auth.sasl.exchanges import NAMES
 
     words = value.split(",") if isinstance(value, str) else value
@@ -158,7 +158,7 @@ def mechanisms(value: Any) -> tuple[str, ...]:
 
 
 def switch(value: Any) -> bool:
-    """On or off."""
+    """Parse a boolean."""
     if isinstance(value, bool):
         return value
     word = value.strip().lower() if isinstance(value, str) else ""
@@ -168,7 +168,7 @@ def switch(value: Any) -> bool:
 
 
 def port_or_none(value: Any) -> int | None:
-    """A port, or a word for none."""
+    """Parse a port number; None for the word none."""
     if isinstance(value, str) and value.strip().lower() in ("none", "off"):
         return None
     try:
@@ -179,8 +179,8 @@ def port_or_none(value: Any) -> int | None:
 
 
 def ciphers(value: Any) -> str:
-    """A list of ciphers that OpenSSL knows."""
-    # Imported for who sets them: this table is read by every verb that asks a broker.
+    """Check a cipher list with OpenSSL."""
+    # Imported only if it is used: every verb that connects to a broker imports this module.
     import ssl
 
     try:
@@ -193,21 +193,21 @@ def ciphers(value: Any) -> str:
 
 
 def version(value: Any) -> str:
-    """A version, as clients take it apart."""
+    """Check a version number in the form that clients parse."""
     if not isinstance(value, str) or not re.fullmatch(r"\d{1,9}(\.\d{1,9}){1,3}", value.strip()):
         raise ValueError("must be a version such as 3.13.7")
     return value.strip()
 
 
 def text(value: Any) -> str:
-    """Some text that fits a short string of AMQP."""
+    """Check a text that fits in a short string of AMQP."""
     if not isinstance(value, str) or not 0 < len(value.encode()) <= limits.NAME_BYTES:
         raise ValueError(f"must be text of 1 to {limits.NAME_BYTES} octets")
     return value
 
 
 def address(value: Any) -> str:
-    """A host name or an IP address, without a port."""
+    """Check a host name or an IP address, without a port."""
     name = value.strip().removeprefix("[").removesuffix("]") if isinstance(value, str) else ""
     if not re.fullmatch(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%\w+)?", name):
         raise ValueError("must be a host name or an IP address, such as 127.0.0.1 or ::1")
@@ -215,7 +215,7 @@ def address(value: Any) -> str:
 
 
 def _path(value: str | os.PathLike[str]) -> Path:
-    """A whole path; `~` is a home."""
+    """Return the absolute path, with `~` expanded."""
     try:
         return Path(value).expanduser().absolute()
     except RuntimeError:
@@ -223,7 +223,7 @@ def _path(value: str | os.PathLike[str]) -> Path:
 
 
 def _asked(question: Callable[[], bool]) -> bool:
-    """What the system says of a path, or its reason not to."""
+    """Return the result of a file test; ValueError if the system refuses the test."""
     try:
         return question()
     except OSError as error:
@@ -231,7 +231,7 @@ def _asked(question: Callable[[], bool]) -> bool:
 
 
 def folder(value: Any) -> Path:
-    """A directory that exists or can be made."""
+    """Check the path of a directory; it may be missing, but it must not be a file."""
     if not isinstance(value, str | os.PathLike) or not str(value).strip():
         raise ValueError("must be the path of a directory")
     path = _path(value)
@@ -241,7 +241,7 @@ def folder(value: Any) -> Path:
 
 
 def file(what: str) -> Callable[[Any], Path]:
-    """A file that can be read now; `what` it is, for errors."""
+    """Return a reader of readable files; `what` names the file in errors."""
 
     def read(value: Any) -> Path:
         if not isinstance(value, str | os.PathLike) or not str(value).strip():
@@ -257,17 +257,17 @@ def file(what: str) -> Callable[[Any], Path]:
 
 
 def pem_file(value: Any) -> str:
-    """A PEM file that can be read now."""
+    """Check a readable PEM file."""
     return str(file("a PEM file")(value))
 
 
 def password_file(value: Any) -> str:
-    """A file with a passphrase that can be read now."""
+    """Check a readable file with a passphrase."""
     return str(file("a file with a passphrase")(value))
 
 
 def _listening(value: str) -> tuple[str, str, int] | None:
-    """One URL of `listen`, taken apart; None when it is none."""
+    """Parse one URL of `listen`; None if it is invalid."""
     found = _LISTEN.fullmatch(value.strip())
     if found is None:
         return None
@@ -277,7 +277,7 @@ def _listening(value: str) -> tuple[str, str, int] | None:
 
 
 def listening(value: Any) -> tuple[tuple[str, str, int], ...]:
-    """URLs to listen on: scheme, host and port of each."""
+    """Parse the URLs of `listen` into scheme, host and port."""
     words = value.split(",") if isinstance(value, str) else value
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         words = [""]

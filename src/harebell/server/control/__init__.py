@@ -1,1 +1,1 @@
-"""The control socket: the command line asks a running broker over it."""
+"""The control socket, by which the command line talks to a running broker."""

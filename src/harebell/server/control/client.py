@@ -1,10 +1,11 @@
-"""Where a running broker can be asked about itself, and how to ask it.
+"""Send requests to a running broker over its control socket.
 
 A broker listens on the unix socket `control.sock` in its data directory. A request is one line of
-JSON, `{"ask": "overview"}`, and the answer is one line: `{"ok": true, "overview": {...}}` or
-`{"ok": false, "error": "..."}`. A command is asked with its fields beside `ask`, and answered with
-an `answer`. Only the user who runs the broker may open the socket. This half needs no event loop,
-so that `harebell status` starts quickly; the broker's half is `harebell.server.control.server`.
+JSON, `{"ask": "overview"}`, and so is the answer: `{"ok": true, "overview": {...}}` or
+`{"ok": false, "error": "..."}`. A command has its arguments as fields beside `ask`; its result is
+in the field `answer`. Only the user who runs the broker may open the socket. The client uses no
+event loop, so that `harebell status` starts quickly. The server is in
+`harebell.server.control.server`.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ class ControlError(HarebellError):
 
 
 class NotRunning(ControlError):
-    """No broker runs on that data directory."""
+    """No broker is running on the data directory."""
 
 
 def socket_path(data_dir: Path) -> Path:
-    """The control socket of a data directory.
+    """Return the path of the control socket of a data directory.
 
     Raises:
         ControlError: the path is too long for the address of a unix socket.
@@ -57,18 +58,18 @@ def socket_path(data_dir: Path) -> Path:
 def ask_overview(
     data_dir: Path, patience: float = CONTROL_TIMEOUT_SECONDS, lag: float = 0.0
 ) -> dict[str, Any]:
-    """The figures of the broker that runs on a data directory.
+    """Return the figures of the broker on a data directory.
 
     Args:
-        data_dir: of the broker.
-        patience: seconds to wait for the answer.
-        lag: seconds for which the broker watches its event loop before it answers; the figure
-            `event_loop_lag_seconds` says how late it was at most, `event_loop_busy_seconds` the CPU
-            time that it used without serving anybody else.
+        data_dir: the data directory of the broker.
+        patience: timeout for the answer in seconds.
+        lag: seconds for which the broker measures its event loop before it answers. Then the
+            figures have `event_loop_lag_seconds`, its largest delay, and
+            `event_loop_busy_seconds`, the most CPU time that it used during one delay.
 
     Raises:
-        NotRunning: there is none.
-        ControlError: there is one, but it cannot be asked.
+        NotRunning: no broker is running on the data directory.
+        ControlError: the request failed.
     """
     request = {"ask": OVERVIEW, LAG: lag} if lag else {"ask": OVERVIEW}
     overview = _ask(data_dir, request, patience + lag).get(OVERVIEW)
@@ -83,17 +84,17 @@ def ask_command(
     fields: Mapping[str, Any],
     patience: float = CONTROL_COMMAND_SECONDS,
 ) -> Any:
-    """The answer of the broker to a command; what that changed is on its disk then.
+    """Run a command in the broker and return its result; its changes are then on disk.
 
     Args:
-        data_dir: of the broker.
-        command: its name, such as "users.add".
-        fields: what the command takes.
-        patience: seconds to wait for the answer.
+        data_dir: the data directory of the broker.
+        command: the name of the command, such as "users.add".
+        fields: the arguments of the command.
+        patience: timeout for the answer in seconds.
 
     Raises:
-        NotRunning: no broker runs there.
-        ControlError: it cannot be asked, or refuses; the text is the broker's sentence then.
+        NotRunning: no broker is running on the data directory.
+        ControlError: the request failed, or the broker refused it; the text has its reason.
     """
     return _ask(data_dir, {"ask": command, **fields}, patience).get("answer")
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def _find(name: Any) -> Command | None:
-    """The command of that name; None if there is none."""
-    # Imported with the first request: most brokers run for long before one comes.
+    """Return the command of that name; None if there is none."""
+    # Imported at the first request, because most brokers do not get one for a long time.
     from harebell.admin.catalog import find
 
     return find(name) if isinstance(name, str) else None
@@ -39,9 +39,9 @@ class _CommitWaiter:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def committed(self) -> None:
-        """A commit is on disk: the one it waits for, or an earlier one."""
+        """Finish if the awaited commit is on disk; else wait for the next one."""
         if self.done.done():
-            return  # the client of the socket has gone
+            return  # the client has closed the socket
         if self._context.broker.commit.done >= self._ticket:
             self.done.set_result(None)
         else:
@@ -52,8 +52,8 @@ class _Execution:
     """One execution of a command, in one turn of the loop or in several.
 
     Args:
-        context: what it works on.
-        account: the account that its work is charged to.
+        context: the broker and its users.
+        account: the account that the work is charged to.
         run: the command, with its arguments.
     """
 
@@ -66,7 +66,7 @@ class _Execution:
         self.done: asyncio.Future[Any] = self._loop.create_future()
 
     def go_on(self) -> None:
-        """Do what there is time for in this turn."""
+        """Run the command within the work budget of this turn."""
         turns, events = self._context.hub.turns, self._context.broker.events
         begun = turns.current is None
         if begun:
@@ -104,33 +104,33 @@ class _Execution:
                 return False
 
     def _found(self, _: Future[Any]) -> None:
-        """Go on in the loop; called in the thread that has done what the command waits for."""
+        """Schedule the next slice; called in the thread that has completed the awaited future."""
         with suppress(RuntimeError):  # the broker has stopped
             self._loop.call_soon_threadsafe(self.go_on)
 
     def _answer(self, answer: Any) -> bool:
-        # A command goes on to its end when the client of the socket has gone.
+        # A command runs to its end even if the client has closed the socket.
         if not self.done.done():
             self.done.set_result(answer)
         return True
 
 
 class Dispatcher:
-    """Runs commands by their names.
+    """Runs commands by name.
 
     Args:
-        context: what they work on.
-        flush: called when the disk or connections have something to do.
+        context: the broker and its users.
+        flush: called when there is a commit to start or output to write.
     """
 
     def __init__(self, context: AdminContext, flush: Callable[[], None]) -> None:
         self._context = context
         self._flush = flush
-        # All commands together may use what one user may in a turn.
+        # All commands together have the work budget of one user.
         self._account = context.hub.turns.account("tools")
 
     def knows(self, name: Any) -> bool:
-        """Whether there is a command of that name."""
+        """True if there is a command of that name."""
         return _find(name) is not None
 
     async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -157,12 +157,12 @@ class Dispatcher:
         if changes.gathered or self._context.broker.commit.urgent:
             await self._durable()
         else:
-            # Connections may have output, such as a connection.close.
+            # A command may have caused output of connections, such as connection.close.
             self._flush()
         return {"ok": True, "answer": answer}
 
     def _run(self, run: Callable[[], Any]) -> asyncio.Future[Any]:
-        """Begin to run a command; other work has its turns in between."""
+        """Start a command; it runs in slices, with other work in between."""
         execution = _Execution(self._context, self._account, run)
         execution.go_on()
         return execution.done

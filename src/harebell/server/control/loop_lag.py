@@ -1,4 +1,4 @@
-"""Measure how late the event loop is, and how long its turns compute, on request."""
+"""Measure the delay of the event loop and the CPU time of its turns, on request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from harebell.base.limits import LAG_STEP_SECONDS
 
 
 class Lag(NamedTuple):
-    """What was seen of the loop.
+    """The largest delays of the event loop.
 
     Args:
-        late: the most by which it was late, in seconds: nobody was served for that long.
-        busy: the most CPU time that it used between two looks, in seconds. Where other processes
-            keep the machine busy it says how much of the lateness is the broker's own.
+        late: the largest delay of the timer, in seconds; no connection was served in that time.
+        busy: the most CPU time of the thread between two timers, in seconds. On a busy machine it
+            shows how much of the delay was caused by the broker itself.
     """
 
     late: float
@@ -23,10 +23,10 @@ class Lag(NamedTuple):
 
 
 async def longest_lag(seconds: float) -> Lag:
-    """Watch the loop for a time.
+    """Measure the event loop for a time.
 
-    A timer is set again and again. What it is late by is what the turn took that it had to wait
-    for. It costs nothing without a request.
+    A short timer is set repeatedly. Its delay is the duration of the turn that it had to wait for.
+    Without a request there is no cost.
     """
     now, used = time.monotonic(), time.thread_time()
     until = now + seconds

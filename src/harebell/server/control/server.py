@@ -1,4 +1,4 @@
-"""Serve the control socket: the figures of `harebell status`, and commands.
+"""Serve the figures of `harebell status` and commands on the control socket.
 
 `server.start(app, data_dir, dispatcher)` opens the socket, `Control.close()` removes it. The
 figures are `app.overview()`; the dispatcher runs commands. `harebell.server.control.client`
@@ -25,29 +25,29 @@ _FOLDER_MODE = 0o700
 
 
 class Overviewed(Protocol):
-    """What the control socket needs of the app."""
+    """The part of the app that the control socket uses."""
 
     def overview(self) -> dict[str, Any]:
-        """The figures of `harebell status`."""
+        """Return the figures of `harebell status`."""
 
 
 class Commands(Protocol):
-    """What the control socket needs of the dispatcher."""
+    """The part of the dispatcher that the control socket uses."""
 
     def knows(self, name: Any) -> bool:
-        """Whether there is a command of that name."""
+        """True if there is a command of that name."""
 
     async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """Run a command; returns the answer."""
+        """Run a command and return the answer."""
 
 
 class Control:
     """An open control socket.
 
     Args:
-        app: has the figures.
-        path: the file of the socket.
-        dispatcher: runs commands; without it there are none.
+        app: returns the figures.
+        path: the path of the socket.
+        dispatcher: runs commands; None if commands are refused.
     """
 
     def __init__(self, app: Overviewed, path: Path, dispatcher: Commands | None = None) -> None:
@@ -66,7 +66,7 @@ class Control:
         )
 
     async def close(self) -> None:
-        """Stop listening, and remove the file if it is still ours."""
+        """Stop listening, and remove the socket unless another broker has replaced it."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -77,17 +77,17 @@ class Control:
             return  # the file was removed by another process
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the lines of one peer until it goes away or stays silent for too long."""
+        """Answer requests of one client until it disconnects or times out."""
         try:
             while line := await asyncio.wait_for(reader.readline(), CONTROL_TIMEOUT_SECONDS):
                 writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
                 await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
         except ValueError:
-            # readline's word for a line above the limit; what follows in it means nothing.
+            # readline raises ValueError for a line above the limit; the rest cannot be parsed.
             refusal = {"ok": False, "error": f"a line has at most {CONTROL_LINE_BYTES} octets"}
             writer.write(msgspec.json.encode(refusal) + b"\n")
         except (TimeoutError, ConnectionError):
-            pass  # the peer has gone
+            pass  # the client has disconnected
         finally:
             writer.close()
 
@@ -111,10 +111,10 @@ class Control:
 
 
 async def start(app: Overviewed, data_dir: Path, dispatcher: Commands | None = None) -> Control:
-    """Open the control socket of a broker, and its data directory if that does not exist.
+    """Open the control socket of a broker; create the data directory if it is missing.
 
     Raises:
-        ControlError: it cannot be opened, or another broker runs on the data directory.
+        ControlError: the socket cannot be opened, or another broker runs on the directory.
     """
     path = socket_path(data_dir)
     control = Control(app, path, dispatcher)
@@ -127,16 +127,16 @@ async def start(app: Overviewed, data_dir: Path, dispatcher: Commands | None = N
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """What tells a file from its successor of the same name; inode numbers alone are used again."""
+    """Return inode and mtime, to recognise a file; inode numbers alone are reused."""
     found = path.stat()
     return found.st_ino, found.st_mtime_ns
 
 
 def _make_room(path: Path) -> None:
-    """Make the directory, and remove the socket of a broker that was killed.
+    """Create the directory, and remove the socket of a broker that was killed.
 
     Raises:
-        ControlError: the socket is that of a broker that is alive.
+        ControlError: a running broker listens on the socket.
     """
     path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     if not path.exists():
@@ -152,7 +152,7 @@ def _make_room(path: Path) -> None:
 
 
 def _bind(path: Path) -> socket.socket:
-    """A bound socket that only its owner may open, from the first moment on."""
+    """Bind a socket with mode 0600; the umask sets it without a moment of wider access."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(_OWNER_ONLY)
     try:

@@ -1,7 +1,6 @@
-"""What the store has found to be damaged since the start, for `harebell status`.
+"""Count the reports of damage since the start, for `harebell status`.
 
-The log has every sentence once; here they are counted, and the last one stays, so that whoever
-watches figures learns of damage too.
+Each report is one line of the log. The count and the last line make damage visible in monitoring.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from harebell.store.quarantine import FOLDER
 
 
 class Damage:
-    """Counts what is reported of damage.
+    """Counts reports of damage.
 
     Args:
-        report: takes a level and a line; gets everything that is reported here.
+        report: called with the level and the line of each report.
 
     Attributes:
-        count: how many times damage was reported. What an abrupt end leaves is none.
-        last: the last sentence; "" before there is one.
+        count: number of reports. Torn records after a crash are not damage.
+        last: the last line; "" if there was none.
     """
 
     def __init__(self, report: Callable[[str, str], None]) -> None:
@@ -30,14 +29,14 @@ class Damage:
         self.last = ""
 
     def report(self, level: str, text: str) -> None:
-        """The store says something."""
+        """Pass on a line of the store, and count it if it reports damage."""
         if level == "error":
             self.count += 1
             self.last = text
         self._report(level, text)
 
     def overview(self, files: Files) -> dict[str, Any]:
-        """Figures, with what is in quarantine."""
+        """Return the figures of `harebell status`, with the files in quarantine."""
         return {
             "damage_reports": self.count,
             "damage_last": self.last,

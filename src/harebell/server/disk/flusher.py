@@ -1,15 +1,15 @@
-"""The thread that makes commits durable, and the loop's side of it.
+"""Write and sync commits in a thread.
 
     loop     turn, turn, turn ... | finish, release | turn ...
              gather v             ^ done
     thread          perform ------+
 
-One batch is under way at a time; what changes meanwhile gathers for the next. A batch that cannot
-go on, because the disk is full, is tried again until it can, and publishers wait. A batch that
-failed is never confirmed: what the disk has of it is unknown, so the process ends, and its
-successor reads what is there.
+One batch is in progress at a time; changes that happen meanwhile go into the next one. A batch
+that fails because the disk is full is retried until it succeeds, and publishers are blocked. A
+batch that fails otherwise is never confirmed: what the disk has of it is unknown, so the process
+exits, and the next start recovers.
 
-Most batches are nothing but writes and syncs: those a `SyncThread` does, which needs no Python.
+Most batches consist only of writes and syncs. A `SyncThread` does these without the interpreter.
 """
 
 from __future__ import annotations
@@ -86,15 +86,15 @@ class Flusher:
 
     Args:
         loop: calls back there.
-        commit: what is gathered from.
-        hub: told when something is on disk, and when publishers have to wait.
-        gathered: whether definitions changed without anybody waiting for it.
+        commit: the group commit that batches are gathered from.
+        hub: the connection registry; it releases confirms and blocks publishers.
+        gathered: returns true if definitions have changes that no client waits for.
         after: called in the thread after each batch; it may raise OSError.
-        sync_in: seconds until `after` has to be called even without a batch; None for never.
-        log: takes a level and a line.
-        failed: called once, with the reason, when nothing may be confirmed any more.
+        sync_in: returns the seconds until `after` is due without a batch; None for never.
+        log: called with a level and a line.
+        failed: called once, with the error, when nothing may be confirmed any more.
         flush: called when connections have output.
-        spare: gives a full disk the room that was kept for that; whether there was any.
+        spare: frees the reserve on a full disk; returns true if there was one.
     """
 
     def __init__(
@@ -138,11 +138,11 @@ class Flusher:
         self._swift: SyncThread | None = None
         self._direct: Direct | None = None
         with contextlib.suppress(OSError, AttributeError):
-            # Where there is none (it needs Linux), the thread above does everything.
+            # Without eventfd (it needs Linux), the Python thread does everything.
             self._swift = SyncThread()
             loop.add_reader(self._swift.fileno(), self._done_swiftly)
 
-    # --- the loop's side ------------------------------------------------------------------------
+    # --- in the event loop ------------------------------------------------------------------------
 
     def look(self) -> None:
         """Start or schedule a commit of what may have changed."""
@@ -151,7 +151,7 @@ class Flusher:
         if self._commit.urgent:
             if self._commit.records >= self._expected:
                 self._due = True
-                # At the end of the turn, when every socket was read.
+                # Run at the end of the turn, so that one commit has the messages of all sockets.
                 self._loop.call_soon(self._hand_over)
             elif self._patience is None:
                 self._patience = self._loop.call_later(GATHER_SECONDS, self._hand_over)
@@ -159,16 +159,16 @@ class Flusher:
             self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
 
     def set_low(self, low: bool) -> bool:
-        """The disk has less room than it should, or enough again; True when that is news."""
+        """Set whether the disk is low; True if that has changed."""
         news = low != self._low
         self._low = low
         self._tell()
         return news
 
     async def drain(self, seconds: float) -> bool:
-        """Make everything durable; False when the disk has refused it for so many seconds.
+        """Write everything; False if writes have failed for `seconds`.
 
-        One that is only slow is waited for: what is not written would be lost.
+        There is no limit for a disk that is only slow, because unwritten messages would be lost.
         """
         while True:
             with contextlib.suppress(TimeoutError):
@@ -182,7 +182,7 @@ class Flusher:
                 return False
 
     async def stop(self) -> None:
-        """End the thread when it has nothing to do."""
+        """End the thread; a batch that is in progress is not waited for."""
         self._over = True
         for timer in (self._late, self._patience, self._sync_timer):
             if timer is not None:
@@ -252,8 +252,9 @@ class Flusher:
             self._tell()
         if batch is self._flying:
             self._flying = None
-            # Publishers with a window go on when this is confirmed. Half of them per batch would be
-            # twice the syncs, so the next batch waits a moment for as many as there are.
+            # Publishers with a window of unconfirmed messages continue after this confirm. If each
+            # batch had only half of them, there would be twice as many syncs. So the next batch
+            # waits briefly for as many records as this one had.
             self._expected = batch.records + self._commit.records
             self._commit.finish(batch)
             self._hub.committed()
@@ -280,7 +281,7 @@ class Flusher:
         self._inbox.put(Nothing())
 
     def _stall(self, batch: Batch, error: OSError) -> None:
-        """Retry later; publishing connections are not read until then."""
+        """Schedule a retry; publishing connections are not read until it succeeds."""
         if error.errno not in _NO_FILES and self._spare():
             self._log("warning", f"the disk is full, what was kept for that is used: {error}")
             self._low = True
@@ -300,7 +301,7 @@ class Flusher:
         if news:
             self._flush()
 
-    # --- the thread -----------------------------------------------------------------------------
+    # --- in the thread ----------------------------------------------------------------------------
 
     def _work(self) -> None:
         while (batch := self._inbox.get()) is not None:

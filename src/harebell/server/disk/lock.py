@@ -1,7 +1,7 @@
-"""One process per data directory: the process that holds the lock on its file LOCK owns it.
+"""Allow one process per data directory: the one that holds the lock on the file LOCK.
 
-The kernel lets the lock go with the process, however it ends, so a file that is left behind means
-nothing. The number in it is the owner's process, for people who look.
+The kernel releases the lock when the process ends, in any way, so the mere existence of the file
+means nothing. It contains the process id of the owner, as information for administrators.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ NAME = "LOCK"
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-"""What file systems answer that have no sync of folders, or nothing to write."""
+"""Errors of file systems that cannot sync directories, or are read-only."""
 _NOT_TO_WRITE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def in_use(data_dir: Path) -> str:
-    """The error for a second process."""
+    """Return the error text for a second process."""
     return (
         f"another broker runs on the data directory {data_dir}: stop it, or choose another "
         "directory with --data-dir"
@@ -30,7 +30,7 @@ def in_use(data_dir: Path) -> str:
 
 
 def cannot_use(data_dir: Path, error: OSError) -> str:
-    """The error for a directory that the system refuses."""
+    """Return the error text for a directory that cannot be used."""
     return (
         f"cannot use the data directory {data_dir}: {error.strerror or error}; choose another "
         "with --data-dir"
@@ -38,14 +38,14 @@ def cannot_use(data_dir: Path, error: OSError) -> str:
 
 
 class DirectoryLock:
-    """A data directory that is ours until `release`.
+    """The lock of a data directory, held until `release`.
 
     Args:
-        data_dir: the directory; made when it is missing.
-        looking: whether it is only looked into, which can be done where nothing can be written.
+        data_dir: the directory; created if it is missing.
+        looking: true for read-only use, which also works on a read-only file system.
 
     Raises:
-        StoreError: another process has it, or it cannot be used.
+        StoreError: another process holds the lock, or the directory cannot be used.
     """
 
     def __init__(self, data_dir: Path, *, looking: bool = False) -> None:
@@ -73,7 +73,10 @@ class DirectoryLock:
             raise StoreError(cannot_use(data_dir, error)) from None
 
     def release(self) -> None:
-        """Let the directory go; the file stays, or two could hold locks on two files."""
+        """Release the lock.
+
+        The file stays: after a deletion two processes could hold locks on two files of that name.
+        """
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
@@ -84,7 +87,7 @@ def _open(data_dir: Path, flags: int) -> int:
 
 
 def _open_to_look(data_dir: Path) -> int:
-    """The file where nothing can be written; -1 without one, for then nobody uses the directory."""
+    """Open the file read-only; -1 if there is none, because then no broker uses the directory."""
     try:
         return _open(data_dir, os.O_RDONLY)
     except FileNotFoundError:
@@ -94,13 +97,13 @@ def _open_to_look(data_dir: Path) -> int:
 
 
 def _make(data_dir: Path) -> None:
-    """Make a missing directory that only its owner can enter, and its name durable.
+    """Create a missing directory with mode 0700, and sync its parent.
 
-    The folder above is synced at every start, as a start before may have ended in between. One
-    that may not be opened is left to the owner of the directory.
+    The parent is synced at every start, because an earlier start may have crashed between mkdir and
+    sync. If the directory exists and its parent may not be opened, the parent is not synced.
 
     Raises:
-        DiskError: the disk did not take the name.
+        DiskError: the sync failed.
     """
     missing = [each for each in (data_dir, *data_dir.parents) if not each.exists()]
     data_dir.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)

@@ -1,9 +1,8 @@
-"""Room that is kept for a full disk.
+"""Reserve disk space for the time when the disk is full.
 
-To let go what consumers have settled, a little has to be written first. On a disk that the broker
-itself has filled to the end there would be no room for that, and what is taken out would free
-nothing. So a file keeps some, and goes when a write finds none. Until there is enough for another
-one, publishers wait.
+Removing acknowledged messages needs a small write first. On a full disk this write would fail, and
+consumers could not free any space. So a preallocated file reserves some bytes. It is deleted when a
+write fails with ENOSPC. Publishers are blocked until there is enough free space to create it again.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ _FILE_MODE = 0o600
 
 
 class Reserve:
-    """The file that keeps room.
+    """The preallocated file.
 
     Args:
         folder: the data directory.
-        total: octets that the whole file system has; a small one keeps less.
+        total: size of the file system in bytes; the reserve is smaller on a small one.
 
     Attributes:
-        octets: how many it keeps.
-        spent: whether it is gone, and should be made again.
+        octets: size of the file in bytes.
+        spent: true if the file was deleted and has to be created again.
     """
 
     def __init__(self, folder: Path, total: int) -> None:
@@ -38,7 +37,7 @@ class Reserve:
         self._path = folder / NAME
 
     def renew(self, free: int) -> None:
-        """Make it if so many free octets are enough for it, and as much again is left."""
+        """Create the file if `free` bytes are at least twice its size."""
         with suppress(OSError):
             if self._path.stat().st_size >= self.octets:
                 self.spent = False
@@ -49,13 +48,13 @@ class Reserve:
         try:
             self._make()
         except OSError as error:
-            # Where such a file cannot be made for another reason there is none.
+            # After another error (no fallocate, read-only) the broker runs without a reserve.
             self.spent = error.errno in FULL
             with suppress(OSError):
                 self._path.unlink()
 
     def spend(self) -> bool:
-        """Let its room go; whether there was any."""
+        """Delete the file to free its space; True if there was one."""
         try:
             self._path.unlink()
         except OSError:

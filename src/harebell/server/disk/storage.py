@@ -1,4 +1,4 @@
-"""The data directory of a running broker: its lock, its files, its definitions, its store."""
+"""The data directory of a running broker: lock, files, definitions and store."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _WEAKER = {
 
 
 def decoded_table(data: bytes) -> Mapping[str, Any]:
-    """A table of arguments as the definitions keep it."""
+    """Decode a table of arguments from the definitions file."""
     return decode_table(data)[0]
 
 
 def now_ms() -> int:
-    """The time of day in milliseconds since 1970."""
+    """Return the wall clock in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def monotonic_ms() -> int:
-    """Milliseconds that only pass, since some moment."""
+    """Return the monotonic clock in milliseconds."""
     return time.monotonic_ns() // 1_000_000
 
 
@@ -55,21 +55,21 @@ class Storage:
     """An open data directory.
 
     Args:
-        config: says where it is, and how durable it has to be.
-        gauge: counts what is in memory.
-        report: told of damage, with a level and a line.
+        config: the path and the durability.
+        gauge: counts the bytes of messages in memory.
+        report: called with a level and a line for each report of damage.
 
     Attributes:
-        wall: the time that records are stamped with, as `tell_time` said last.
+        wall: the clock for timestamps of records, set by `tell_time`.
         store: the queues' logs.
         durability: "fsync", "interval" or "os".
-        free_limit: octets that shall stay free; 0 for no limit.
-        free: octets that were free when last looked at.
-        reserve: room that is kept for a full disk.
-        damage: what the store has reported of it.
+        free_limit: free bytes below which publishers are blocked; 0 for no limit.
+        free: free bytes at the last check.
+        reserve: disk space that is reserved for a full disk.
+        damage: the reports of damage since the start.
 
     Raises:
-        StoreError: it is in use, or cannot be used, in a sentence for the user.
+        StoreError: the directory is in use or unusable; the text is for the user.
     """
 
     def __init__(self, config: Config, gauge: Gauge, report: Callable[[str, str], None]) -> None:
@@ -118,10 +118,10 @@ class Storage:
             report("warning", line)
 
     def begin(self) -> None:
-        """The directory is in use from now on: a start that finds it so was not a clean one.
+        """Mark the directory as in use; a start that finds this mark follows a crash.
 
         Raises:
-            StoreError: the disk refuses.
+            StoreError: the mark cannot be written.
         """
         try:
             self.store.tidy(log_identities(self.definitions))
@@ -130,14 +130,14 @@ class Storage:
             raise StoreError(f"cannot use the data directory: {error}") from None
 
     def tell_time(self) -> None:
-        """Set the clock: the time of day, and what has passed since the start."""
+        """Update the wall clock and the monotonic clock of `wall`."""
         self.wall.ms = now_ms()
         self.wall.steady = self._passed + monotonic_ms()
 
     def low(self) -> bool:
-        """Whether less is free than shall be; asks the system.
+        """Query the free space; True if it is below the limit.
 
-        A disk that cannot even be asked has no room: the tick that asks must go on.
+        An error counts as no free space, because an exception would stop the tick.
         """
         try:
             self.free = self.files.free()
@@ -148,18 +148,18 @@ class Storage:
         return self.free < self.free_limit or self.reserve.spent
 
     def room_for_stages(self, config: Config) -> Room:
-        """How much may be staged in batches."""
+        """Return the limits for staged messages."""
         return Room(self.free_limit, config.stage_user_limit, config.stage_vhost_limit)
 
     def room(self) -> str:
-        """What is free, and what shall be."""
+        """Describe the free space and the limit, for the log."""
         free = f"{self.free} octets are free, disk_free_limit is {self.free_limit}"
         if not self.reserve.spent:
             return free
         return f"{free}, and {2 * self.reserve.octets} are needed after the disk was full"
 
     def _mark(self, *, clean: bool) -> None:
-        """Write down whether the directory is closed in good order, on a full disk too."""
+        """Write the mark of a clean shutdown; on a full disk, use the reserve."""
         try:
             self.definitions.mark(clean=clean)
         except OSError as error:
@@ -168,10 +168,10 @@ class Storage:
             self.definitions.mark(clean=clean)
 
     def after_batch(self) -> None:
-        """In the flusher's thread: do the syncs that are due, where they do not come by batch.
+        """Do the deferred syncs that are due; called in the flusher's thread.
 
         Raises:
-            OSError: one failed.
+            OSError: a sync failed.
         """
         now = time.monotonic()
         for lag in self.files.owed():
@@ -180,18 +180,18 @@ class Storage:
                 self.files.sync_owed(lag)
 
     def _due(self, lag: int) -> float:
-        """When the syncs that were put off by that lag are to be done."""
+        """Return the monotonic time when syncs deferred by `lag` are due."""
         return self._synced_at.get(lag, self._began) + lag / _MS
 
     def sync_in(self) -> float | None:
-        """Seconds until the syncs that were put off are due; None when there are none."""
+        """Return the seconds until the next deferred sync is due; None if there is none."""
         owed = self.files.owed()
         if not owed:
             return None
         return max(0.0, min(map(self._due, owed)) - time.monotonic())
 
     def overview(self) -> dict[str, Any]:
-        """Figures for `harebell status`."""
+        """Return the figures of `harebell status`."""
         commit = self.store.commit
         return {
             "durability": self.durability,
@@ -202,10 +202,10 @@ class Storage:
         }
 
     def end(self) -> None:
-        """Let everything go, when every change is on disk and every log is closed.
+        """Close the directory; every change is on disk and every log is closed before.
 
         Raises:
-            OSError: the disk refuses the last writes.
+            OSError: the last writes failed.
         """
         for lag in self.files.owed():
             self.files.sync_owed(lag)
@@ -219,5 +219,5 @@ class Storage:
 
 
 def free_limit(wanted: float | int, total: int) -> int:
-    """The octets that shall stay free, from a share of the disk (float) or octets (int)."""
+    """Return the limit in bytes, from a fraction of the disk (float) or bytes (int)."""
     return int(total * wanted) if isinstance(wanted, float) else wanted

@@ -1,10 +1,10 @@
-"""Writes and syncs in a thread of its own: in Python, and in C in `sync_thread.pyx`.
+"""Write and sync in a separate thread: in Python here, in C in `sync_thread.pyx`.
 
     loop      begin(writes, syncs) ............ end() -> None or what failed
     thread           pwrite, pwrite, fdatasync  ^ fileno() is readable
 
-One piece of work is under way at a time. Most commits are nothing but this, so it is done with as
-few hand-overs between threads as can be; everything else about a commit is the flusher's.
+One piece of work is in progress at a time. Most commits consist only of writes and syncs, so these
+are done with as few switches between threads as possible. The flusher does the rest of a commit.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import threading
 from harebell.base.limits import PERFORM_MOST
 
 Writes = list[tuple[int, bytes, int]]
-"""File file_limits, octets, and offsets in the file."""
+"""File descriptors, bytes, and offsets in the files."""
 
 
 class SyncThread:
-    """Carries out writes, and then syncs.
+    """Does writes, and then syncs.
 
     Raises:
-        OSError: there is no thread, or no event descriptor, for it.
+        OSError: the thread or the event descriptor cannot be created.
     """
 
     def __init__(self) -> None:
@@ -35,19 +35,18 @@ class SyncThread:
         self._thread.start()
 
     def fileno(self) -> int:
-        """A descriptor that is readable when the work is done."""
+        """Return the descriptor that is readable when the work is done."""
         return self._event
 
     def begin(self, writes: Writes, syncs: list[int]) -> None:
-        """Begin to write, and to sync (fdatasync) after that.
+        """Start the writes, and the syncs (fdatasync) after them.
 
         Args:
-            writes: all octets are written, in as many calls as it takes; at most
-                `PERFORM_MOST` of them.
-            syncs: file file_limits; as many at most.
+            writes: at most `PERFORM_MOST` writes; a short write is continued.
+            syncs: at most `PERFORM_MOST` file descriptors.
 
         Raises:
-            ValueError: there is more than that; nothing was begun.
+            ValueError: there are more; nothing was started.
         """
         if len(writes) > PERFORM_MOST or len(syncs) > PERFORM_MOST:
             raise ValueError(f"more than {PERFORM_MOST} writes or syncs at once")
@@ -57,14 +56,14 @@ class SyncThread:
         """Wait for the end of the work.
 
         Returns:
-            None when all was done; else the error's number, the place in the list of what failed,
-            and whether that was a sync. Nothing after it was done.
+            None if all was done; else the errno, the index of the failed write or sync in its
+            list, and whether it was a sync. Nothing after it was done.
         """
         os.eventfd_read(self._event)
         return self._failure
 
     def stop(self) -> None:
-        """End the thread when it has nothing to do."""
+        """End the thread; no work may be in progress."""
         if self._thread.is_alive():
             self._inbox.put(None)
             self._thread.join()

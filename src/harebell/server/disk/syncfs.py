@@ -1,9 +1,8 @@
-"""One sync for many files: syncfs(2), where it can be relied on.
+"""Sync many files with one syncfs(2), where it is reliable.
 
-A commit over many queues would sync file after file, and the file system would write its journal
-for each. syncfs writes everything at once. It does not tell of failed writes before Linux 5.8, and
-some file systems, such as those in user space, do nothing when they are asked: there files are
-synced one by one.
+A commit over many queues would sync each file, and the file system would write its journal for
+each. syncfs writes everything at once. Before Linux 5.8 it does not report failed writes, and on
+some file systems (FUSE) it does nothing. There, files are synced one by one.
 """
 
 from __future__ import annotations
@@ -19,13 +18,14 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 class WholeSync:
-    """Syncs the file system that a folder is on.
+    """Syncs the file system of a directory.
 
     Args:
-        folder: any folder there. Writes that fail from now on are told of.
+        folder: any directory of the file system. Only writes that fail after it was opened are
+            reported.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the directory cannot be opened.
     """
 
     def __init__(self, folder: str) -> None:
@@ -34,24 +34,24 @@ class WholeSync:
         self._handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
 
     def __call__(self) -> None:
-        """Return when everything that was written is on disk.
+        """Sync everything that was written.
 
         Raises:
-            OSError: something could not be written.
+            OSError: a write failed.
         """
         if self._call(self._handle) != 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), self._folder)
 
     def close(self) -> None:
-        """Let the folder go."""
+        """Close the directory."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
 
 
 def whole_sync(folder: str) -> WholeSync | None:
-    """What syncs the file system of a folder at once; None where that cannot be relied on."""
+    """Return a `WholeSync` for the file system of a directory; None if it is not reliable."""
     release = re.match(r"(\d+)\.(\d+)", os.uname().release)
     version = tuple(int(each) for each in release.groups()) if release else (0, 0)
     if version < _TELLS_OF_FAILURES or _kind_of(folder) not in _RELIABLE:
@@ -63,7 +63,7 @@ def whole_sync(folder: str) -> WholeSync | None:
 
 
 def _kind_of(folder: str) -> str:
-    """The type of the file system of a folder; "" when the system does not say."""
+    """Return the type of the file system of a directory; "" if it is unknown."""
     device = os.stat(folder).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:

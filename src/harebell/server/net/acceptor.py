@@ -1,8 +1,8 @@
-"""Listening for TLS: a socket counts as a connection before its handshake, and has its deadline.
+"""Accept sockets for TLS, so that connections are counted before the TLS handshake.
 
-asyncio's own TLS servers call nobody before the handshake is done: a peer that sends half a
-ClientHello would not be counted, and would have a minute. So sockets are accepted here, and given
-to the event loop for the handshake when the connection knows of them.
+asyncio's TLS servers call the protocol only after the handshake: a peer that sends half a
+ClientHello would not be counted, and its timeout would be a minute. So sockets are accepted here.
+The connection is created first; then the event loop does the handshake.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 async def bound(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[socket.socket]:
-    """Sockets that listen on every address of a host.
+    """Return sockets that listen on every address of a host.
 
     Raises:
-        OSError: an address cannot be had.
+        OSError: an address cannot be bound.
     """
     found = await loop.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AddressInfo.AI_PASSIVE
@@ -50,7 +50,7 @@ class Acceptor:
 
     Args:
         loop: the event loop.
-        sockets: listen already.
+        sockets: listening sockets.
         accepted: called with every new socket.
     """
 
@@ -83,7 +83,7 @@ class Acceptor:
                 link, _address = listening.accept()
             except OSError as error:
                 if error.errno in _SHORT:
-                    # The peers wait in the backlog until there are files again.
+                    # No file descriptors are left: peers wait in the listen backlog.
                     for each in self.sockets:
                         self._loop.remove_reader(each.fileno())
                     self._loop.call_later(ACCEPT_PAUSE_SECONDS, self._watch)
@@ -93,6 +93,6 @@ class Acceptor:
 
 
 def cut(link: socket.socket) -> None:
-    """End a socket whose handshake the event loop is at; it closes it then."""
+    """Shut down a socket during its TLS handshake; the event loop then closes it."""
     with suppress(OSError):
         link.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The name in a client's certificate, by which SASL EXTERNAL knows the user."""
+"""Get the user name for SASL EXTERNAL from a client certificate."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 DISTINGUISHED_NAME = "distinguished_name"
-"""The whole subject, as RabbitMQ writes it: the last part first, commas between."""
+"""The whole subject in RabbitMQ's format: the last part first, separated by commas."""
 COMMON_NAME = "common_name"
-"""The CN of the subject, and nothing else."""
+"""Only the CN of the subject."""
 LOGIN_NAMES = (DISTINGUISHED_NAME, COMMON_NAME)
 
 _SHORT = {
@@ -26,10 +26,10 @@ _SPECIAL = frozenset(',+"\\<>;')
 
 
 def login_name(certificate: Mapping[str, Any] | None, part: str) -> str:
-    """The user's name in a certificate that was checked; "" for none.
+    """Return the user name in a verified certificate; "" if there is none.
 
     Args:
-        certificate: as `ssl.SSLSocket.getpeercert` gives it.
+        certificate: the result of `ssl.SSLSocket.getpeercert`.
         part: DISTINGUISHED_NAME or COMMON_NAME.
     """
     subject = (certificate or {}).get("subject", ())
@@ -43,7 +43,7 @@ def login_name(certificate: Mapping[str, Any] | None, part: str) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A value as RFC 4514 writes it."""
+    """Escape a value as in RFC 4514."""
     escaped = "".join(f"\\{letter}" if letter in _SPECIAL else letter for letter in value)
     if escaped.startswith(("#", " ")):
         escaped = "\\" + escaped

@@ -1,8 +1,8 @@
-"""One accepted socket: reads through the shared buffer, writes once per turn, closes gently.
+"""One accepted socket: read into a shared buffer, write once per turn, close without a reset.
 
-A peer that still sends while we close would make the kernel answer with a reset, which can destroy
-the last frames we wrote. So the end is: write what is left, shut the sending side, read and drop
-until the peer ends too or time is up.
+If a socket is closed while the peer still sends, the kernel answers with a reset, and the peer can
+lose the last frames that were written. So the order is: write the remaining output, shut down the
+sending side, and read and discard until the peer closes too or `LINGER_SECONDS` have passed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _INT_OCTETS = 4
 
 
 class ServerProtocol(asyncio.BufferedProtocol):
-    """Between a transport and a `BaseConnection`.
+    """Connects an asyncio transport to a `BaseConnection`.
 
     Args:
-        app: the broker's shell.
-        tls: the listener's side of TLS; None for plain AMQP.
-        dialect: what `AMQP 1 1 0 10` means to the listener, as in `Peer`.
+        app: the broker process.
+        tls: the TLS context of the listener; None for plain AMQP.
+        dialect: the version that the header `AMQP 1 1 0 10` selects, as in `Peer`.
     """
 
     __slots__ = (
@@ -83,10 +83,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self.connection: BaseConnection | None = None
         self.transport: asyncio.Transport | None = None
 
-    # --- what the transport calls ---------------------------------------------------------------
+    # --- called by the transport ------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A peer has connected; over TLS, its handshake is done."""
+        """Start a plain connection, or store the certificate name after a TLS handshake."""
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         own = transport.get_extra_info("sockname") or ("", 0)
@@ -103,7 +103,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection.peer = replace(connection.peer, certificate=name)
 
     def secure(self, link: socket.socket) -> None:
-        """Take an accepted socket, and have the loop shake hands over TLS."""
+        """Create the connection of an accepted socket, and start its TLS handshake."""
         try:
             there, own = link.getpeername(), link.getsockname()
         except OSError:
@@ -116,15 +116,15 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._securing = self._app.loop.create_task(self._shake_hands(link))
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next read goes: one buffer for all, used up before the next read.
+        """Return the shared read buffer; its content is consumed before the next read.
 
-        What is read of a user who has to wait is kept, so it is little then.
+        If users are waiting for a turn, input may have to be copied and kept, so reads are small.
         """
         app = self._app
         return app.small_buffer if app.hub.turns.crowded else app.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Something was read."""
+        """Pass the bytes that were read to the connection."""
         connection = self.connection
         if connection is not None:
             app = self._app
@@ -141,18 +141,18 @@ class ServerProtocol(asyncio.BufferedProtocol):
             else:
                 self._full_reads = 0
             if self.connection is not connection:
-                # The protocol header was read: the connection of that version goes on.
+                # The protocol header was read: `succeed` has replaced the connection.
                 self._adjust_reading()
             elif connection.paused or connection.held_back:
                 self._adjust_reading()
 
     def eof_received(self) -> bool:
-        """The peer sends no more."""
+        """Handle the end of the input; False lets the transport close itself."""
         self._gone()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is closed."""
+        """Release the connection after the socket was closed."""
         self._gone()
         self._rest = LongOutput()
         if self._ending is not None:
@@ -163,26 +163,26 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self.connection = None
 
     def pause_writing(self) -> None:
-        """The peer does not take our output."""
+        """Stop writing: the buffer of the transport is above its high-water mark."""
         self._full = True
         if self.connection is not None:
             self.connection.congested = True
 
     def resume_writing(self) -> None:
-        """The peer takes our output again."""
+        """Continue writing: the buffer of the transport is below its low-water mark."""
         self._full = False
         self._go_on()
 
-    # --- what the connection calls --------------------------------------------------------------
+    # --- called by the connection -----------------------------------------------------------------
 
     def succeed(self, connection: BaseConnection) -> None:
-        """The version is known: from now on this is the connection."""
+        """Replace the connection, when the protocol header has selected the version."""
         self.connection = connection
 
-    # --- what the app calls ---------------------------------------------------------------------
+    # --- called by the app ------------------------------------------------------------------------
 
     def flush(self, now: float) -> None:
-        """Write what the connection has, and see what it wants."""
+        """Write the output of the connection, then end it or adjust reading."""
         connection, transport = self.connection, self.transport
         if connection is None:
             return
@@ -198,7 +198,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
                     transport.write(part)
             self._write_rest()
         if self._rest.left:
-            # What comes now goes behind it.
+            # New output is written after the rest.
             connection.congested = True
             if connection.finished:
                 self._cut_in_time()
@@ -220,14 +220,14 @@ class ServerProtocol(asyncio.BufferedProtocol):
             cut(self._plain)
 
     def unsent(self) -> bool:
-        """Whether there is output that the system has not taken."""
+        """True if there is output that the kernel has not accepted yet."""
         connection, transport = self.connection, self.transport
         if connection is None or transport is None:
             return False
         return connection.held is not None or connection.out.size > 0 or self._unsent_octets() > 0
 
     def unread(self) -> bool:
-        """Whether the system has octets from the peer that were not read yet."""
+        """True if the kernel has unread bytes from the peer."""
         link = None if self.transport is None else self.transport.get_extra_info("socket")
         if link is None:
             return False
@@ -238,10 +238,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
             return False
         return any(count)
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- private ----------------------------------------------------------------------------------
 
     def _arrive(self, there: tuple[Any, ...], own: tuple[Any, ...]) -> bool:
-        """Have a connection for a new socket; False when there are too many."""
+        """Create the connection of a new socket; False if there are too many connections."""
         app = self._app
         peer = Peer(there[0], there[1], self._tls is not None, own[0], own[1], self._dialect)
         if not app.has_room() or not app.hub.pending_logins.admits(peer.address, app.logger.write):
@@ -253,7 +253,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         return True
 
     async def _shake_hands(self, link: socket.socket) -> None:
-        """The TLS handshake; `connection_made` is called when it is done."""
+        """Do the TLS handshake; at its end `connection_made` is called."""
         app, tls = self._app, self._tls
         assert tls is not None, "only a TLS listener has handshakes"
         try:
@@ -261,7 +261,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
                 lambda: self,
                 link,
                 ssl=tls.context,
-                # The connection's own deadline, which began with the socket, comes before.
+                # Only a backstop: the handshake timeout of the connection expires first.
                 ssl_handshake_timeout=2 * app.config.handshake_timeout_seconds,
             )
         except OSError as error:
@@ -281,9 +281,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
         return self.transport.get_write_buffer_size() + self._rest.left
 
     def _write_rest(self) -> None:
-        """Hand a long output over piece by piece: a transport copies whatever it cannot send.
+        """Write a long output in pieces, because a transport copies what it cannot send.
 
-        A peer that reads as fast as we write would keep others waiting, so it has turns.
+        A peer that reads as fast as this writes would block the loop, so the pieces per turn are
+        limited.
         """
         transport = self.transport
         assert transport is not None, "there was somewhere to write to"
@@ -296,13 +297,13 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._app.loop.call_soon(self._next_pieces)
 
     def _next_pieces(self) -> None:
-        """The next turn of a long output."""
+        """Continue a long output in the next turn."""
         self._going_on = False
         if self.transport is not None and not self._full:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Write more of a long output; behind it, the connection may write again."""
+        """Write more of a long output; after its end the connection may write again."""
         if self._rest.left:
             self._write_rest()
         connection = self.connection
@@ -312,7 +313,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._app.flush_soon()
 
     def _take_turns(self) -> None:
-        """Let other sockets have a turn: the loop would read a busy one again and again."""
+        """Pause reading for a turn after several full reads, so that other sockets are read."""
         self._full_reads += 1
         if self._full_reads >= FULL_READS_PER_TURN:
             self._full_reads = 0
@@ -356,7 +357,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._cut_in_time()
 
     def _cut_in_time(self) -> None:
-        """Close the socket in a while, whether the peer reads what it was sent or not."""
+        """Close the socket after `LINGER_SECONDS`, even if the peer has not read the output."""
         if self._ending is None:
             self._ending = self._app.loop.call_later(LINGER_SECONDS, self.abort)
 

@@ -1,4 +1,4 @@
-"""Listening sockets, and what is said when one cannot be had."""
+"""Open listening sockets, and describe the errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Listener", "StartError", "listen"]
 
 DIALECTS = {"amqp-0-10t": TRANSITIONAL_0_10}
-"""What the header `AMQP 1 1 0 10` means to listeners of a scheme; elsewhere the final 0-10."""
+"""The version that the header `AMQP 1 1 0 10` selects, by scheme; else the final 0-10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Listener:
     Args:
         scheme: "amqp", "amqps" or "amqp-0-10t".
         host: the address bound to.
-        port: the port bound to, also when 0 was asked for.
-        server: accepts.
+        port: the port bound to, also if port 0 was configured.
+        server: the asyncio server or `Acceptor`.
     """
 
     scheme: str
@@ -41,7 +41,7 @@ class Listener:
 
     @property
     def shown(self) -> str:
-        """The address as users write it."""
+        """Return the address as a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
 
@@ -84,7 +84,7 @@ async def listen(app: App) -> list[Listener]:
     """Open every configured listener.
 
     Raises:
-        StartError: one of them cannot be had.
+        StartError: an address cannot be bound, or TLS is unusable.
     """
     config = app.config
     listeners = []

@@ -1,4 +1,4 @@
-"""Output of one connection that its socket takes in several turns."""
+"""Output of one connection that is written in several turns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from harebell.base.body_frames import BodyFrames
 
 
 class LongOutput:
-    """Parts of an output, in order.
+    """The remaining parts of an output, in order.
 
     Attributes:
-        left: octets that are still to be taken.
+        left: bytes that were not taken yet.
     """
 
     __slots__ = ("_parts", "left")
@@ -30,7 +30,7 @@ class LongOutput:
             self._parts.append(memoryview(part))
 
     def take(self, octets: int) -> bytes | memoryview:
-        """Take the next octets of the first part: about so many, and whole frames of a body."""
+        """Take about `octets` bytes of the first part; frames of a body are not split."""
         first = self._parts[0]
         piece: bytes | memoryview
         if isinstance(first, BodyFrames):

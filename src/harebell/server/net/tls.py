@@ -1,7 +1,7 @@
-"""The server's side of TLS: the context from the configured files, and again when those change.
+"""Make the TLS context of the server from the configured files, and reload changed files.
 
-The context of the moment is taken for every connection that comes; connections keep theirs. A file
-that cannot be used changes nothing: the context before it serves on, and the log says so.
+New connections use the current context; existing connections keep theirs. If a changed file is
+unusable, the previous context stays in use and an error is logged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _EncryptedError(Exception):
 
 
 def tls_context(config: Config) -> ssl.SSLContext:
-    """The server's TLS context from the configured files.
+    """Return the TLS context of the server from the configured files.
 
     Raises:
         StartError: a file is missing or unusable.
@@ -65,7 +65,7 @@ def _verify_mode(config: Config) -> ssl.VerifyMode:
 
 
 def _passphrase(config: Config) -> Callable[[], str]:
-    """What OpenSSL calls for an encrypted key; without it, it would ask the terminal."""
+    """Return the callback for encrypted keys; without one, OpenSSL would prompt on the terminal."""
 
     def passphrase() -> str:
         if config.tls_key_password is not None:
@@ -83,14 +83,14 @@ def _files(config: Config) -> tuple[str | None, ...]:
 
 
 class ServerTls:
-    """The context that new connections get.
+    """The TLS context for new connections.
 
     Args:
-        config: names the files.
-        log: called with a level and a line for the log.
+        config: the configuration with the paths.
+        log: called with a level and a line.
 
     Attributes:
-        context: of the files as they were when they could be used last.
+        context: the context of the last usable files.
 
     Raises:
         StartError: a file is missing or unusable.
@@ -103,14 +103,14 @@ class ServerTls:
         self.context = tls_context(config)
 
     def look(self) -> None:
-        """Read the files again if they have changed."""
+        """Reload the files if they have changed."""
         stamp = self._stamps()
         if stamp != self._stamp:
             self._stamp = stamp
             self._read()
 
     def reload(self) -> None:
-        """Read the files again, on request."""
+        """Reload the files unconditionally."""
         self._stamp = self._stamps()
         self._read()
 
@@ -127,7 +127,7 @@ class ServerTls:
 
 
 def _stamp(file: str) -> tuple[int, int, int] | None:
-    """What changes with a file's content, also when a link leads elsewhere."""
+    """Return inode, size and mtime: they change with the content or the target of a symlink."""
     try:
         found = os.stat(file)
     except OSError:
