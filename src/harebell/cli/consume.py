@@ -1,4 +1,4 @@
-"""`harebell consume`: print the messages of a queue as they come."""
+"""`harebell consume`: print the messages of a queue as they arrive."""
 
 from __future__ import annotations
 

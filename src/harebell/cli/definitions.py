@@ -1,4 +1,4 @@
-"""`harebell definitions`: write a broker's definitions to a file, and import them."""
+"""`harebell definitions`: export the definitions of a broker to a file, and import them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _export(
         echo(octets.decode(), nl=False)
         return
     try:
-        # The file has hashes of passwords: only its owner may read it, from the first octet on.
+        # The file has password hashes, so it is created with mode 0600 before anything is written.
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
         with os.fdopen(handle, "wb") as out:
             out.write(octets)
@@ -67,7 +67,7 @@ def _only(vhost: str | None) -> dict[str, Any]:
 
 
 def counts(document: dict[str, Any]) -> dict[str, int]:
-    """How many entries the sections of a document have."""
+    """Return the number of entries in each section of a document."""
     return {name: len(part) for name, part in document.items() if isinstance(part, list)}
 
 

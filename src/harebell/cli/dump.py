@@ -1,7 +1,7 @@
-"""`harebell dump`: stand between clients and a broker, and print what they say to each other.
+"""`harebell dump`: a proxy between clients and a broker that prints the frames.
 
-It passes every octet on unchanged, also those that it cannot read, and before it has printed them:
-what it makes of them never gets in the way of the two that talk.
+All bytes are forwarded unchanged, even if they cannot be decoded, and before they are printed. So
+decoding never affects the connection.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def dump(
     try:
         asyncio.run(_passing_on(broker, show, say, connections, bind, port))
     except BrokenPipeError:
-        # Whoever read our lines has gone, as `head` does; nothing is to be written at the exit.
+        # The reader of the pipe has exited, as `head` does. Without the redirection, the flush at
+        # exit would raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise Failure(f"cannot listen on {bind}:{port}: {error.strerror or error}") from None

@@ -1,4 +1,4 @@
-"""How `harebell dump` writes what it saw: a line for users, or an object per line for programs.
+"""Format the output of `harebell dump`: lines for users, or one JSON object per line.
 
 #1 0-9-1 > channel 1 queue.declare queue='jobs' durable            34 octets
 |  |     | |         |             |
@@ -27,11 +27,11 @@ _NAMED = (kinds.METHOD, kinds.COMMAND, kinds.CONTROL)
 
 
 class Look:
-    """What is to be shown of every event.
+    """Formats events.
 
     Args:
-        raw: the octets, too.
-        bodies: how many octets of each message body.
+        raw: show the bytes of each frame, too.
+        bodies: the number of bytes to show of each message body.
     """
 
     def __init__(self, *, raw: bool, bodies: int) -> None:
@@ -39,7 +39,7 @@ class Look:
         self.bodies = bodies
 
     def lines(self, number: int, event: Event) -> list[str]:
-        """An event for users."""
+        """Return the lines of an event for users."""
         arrow = ">" if event.from_client else "<"
         words = [f"#{number}", event.version or "?", arrow]
         if event.channel:
@@ -63,7 +63,7 @@ class Look:
         return words
 
     def json(self, number: int, event: Event) -> str:
-        """An event as an object of JSON, on one line."""
+        """Return an event as a JSON object on one line."""
         found: dict[str, Any] = {
             "connection": number,
             "version": event.version,
@@ -87,7 +87,7 @@ class Look:
 
 
 def _told(value: Any) -> bool:
-    """Whether a field says anything: a text that is empty does, a bit that is 0 does not."""
+    """True if a field is shown: an empty text is, a bit that is 0 is not."""
     return value is not False and value is not None and value != {} and value != []
 
 
@@ -100,7 +100,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; octets that are no text are written in hexadecimal."""
+    """Convert a value for JSON; bytes that are not UTF-8 are written in hexadecimal."""
     if isinstance(value, bool | int | float | str) or value is None:
         return value
     if isinstance(value, bytes | bytearray):
@@ -120,7 +120,7 @@ def plain(value: Any) -> Any:
 
 
 def hex_lines(data: bytes) -> list[str]:
-    """Octets as hexadecimal and as text, sixteen to a line."""
+    """Format bytes in hexadecimal and as text, sixteen per line."""
     lines = []
     for at in range(0, len(data), _COLUMN):
         row = data[at : at + _COLUMN]

@@ -1,9 +1,9 @@
-"""The proxy of `harebell dump`: two sockets per connection, and a dissector that looks on.
+"""The proxy of `harebell dump`: two sockets and a dissector per connection.
 
     client --> | read, pass on, then print | --> broker        and the same the other way round
 
-Octets are passed on before they are looked at. A dissector that fails is taken off its connection,
-which goes on without it.
+Bytes are forwarded before they are decoded. If a dissector fails, it is removed, and its connection
+continues without output.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Say = Callable[[str], None]
 
 
 class Proxy:
-    """Passes connections on to a broker.
+    """Forwards connections to a broker.
 
     Args:
         target: host and port of the broker.
-        show: hears of every event, and of the number of its connection.
-        say: hears what happens to connections, in words.
-        most: ends when so many connections are over; None for never.
+        show: called with the number of the connection and each event.
+        say: called with messages about connections.
+        most: number of closed connections after which the proxy ends; None for no limit.
     """
 
     def __init__(self, target: tuple[str, int], show: Show, say: Say, most: int | None) -> None:
@@ -41,10 +41,10 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, address: str, port: int) -> None:
-        """Listen until it is told to stop.
+        """Listen until SIGINT or SIGTERM, or until `most` connections are closed.
 
         Raises:
-            OSError: nobody can listen there, or nobody reads what is shown.
+            OSError: the address cannot be bound, or the output cannot be written.
         """
         server = await asyncio.start_server(self._accept, address, port, limit=READ_BUFFER_BYTES)
         loop = asyncio.get_running_loop()
@@ -112,20 +112,20 @@ class Proxy:
                 try:
                     watch.look(from_client, data)
                 except OSError as error:
-                    # Nobody reads what is shown: there is no more to do here.
+                    # The output cannot be written: end the proxy.
                     self._error = error
                     self._end.set()
                     return
                 await writer.drain()
         except ConnectionError:
-            # One side broke off; the other one is told by an end of its input.
+            # One side has reset its connection; the end of file below informs the other side.
             pass
         if writer.can_write_eof() and not writer.is_closing():
             writer.write_eof()
 
 
 class _Watch:
-    """What looks on at one connection."""
+    """Decodes one connection."""
 
     def __init__(self, number: int, show: Show, say: Say) -> None:
         self._number = number
@@ -134,10 +134,10 @@ class _Watch:
         self._dissector: Dissector | None = Dissector()
 
     def look(self, from_client: bool, data: bytes) -> None:
-        """Show what octets mean.
+        """Decode and show bytes.
 
         Raises:
-            OSError: it cannot be shown.
+            OSError: the output cannot be written.
         """
         if self._dissector is None:
             return

@@ -1,4 +1,4 @@
-"""`harebell get`: take messages that are in a queue now, without waiting for more."""
+"""`harebell get`: get messages from a queue without waiting for more."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def get(
 
 
 def _put_back(channel: Channel, tags: list[int]) -> None:
-    """Put everything back, at the end: what went back earlier would be taken again."""
+    """Requeue all messages at the end; an earlier requeue would make `get` return them again."""
     try:
         channel.nack(tags[-1], multiple=True)
     except UnsupportedByVersion:

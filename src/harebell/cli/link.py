@@ -1,4 +1,4 @@
-"""A verb's connection to a broker: the `--url` flag, and what is said when something fails."""
+"""The connection of a verb to a broker: the flag `--url`, and errors as sentences."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def version_flag(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def channel_to(url: str | None, version: str | None = None) -> Iterator[Channel]:
-    """A channel for the length of a verb; the client's errors end it as sentences.
+    """Open a channel for a verb; errors of the client become sentences and exit codes.
 
     Args:
-        url: what `--url` said; None looks into the environment.
-        version: what `--amqp` said; None leaves it to the address.
+        url: the value of `--url`; None for the environment or the default.
+        version: the value of `--amqp`; None for the version in the URL.
     """
     source = "--url" if url else URL_VARIABLE
     try:

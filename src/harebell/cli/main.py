@@ -1,7 +1,7 @@
-"""The command `harebell`: finds the verb, loads only that verb, and turns errors into exit codes.
+"""The command `harebell`: import the verb that is used, run it, and set the exit code.
 
-A verb is imported when it is used, because what one needs (an event loop, TLS, JSON) costs the
-others time at the start, and scripts ask `harebell status` every few seconds.
+Only that verb is imported, because imports such as an event loop, TLS or JSON delay the start, and
+scripts may run `harebell status` every few seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ VERBS = {
 }
 
 ACTED_ON = ("queues", "exchanges", "bindings")
-"""The nouns whose actions people first look for among the verbs."""
+"""Nouns whose actions are suggested for an unknown verb."""
 
 _HELP = f"""Harebell: an AMQP broker, its client and its command line.
 
@@ -47,10 +47,10 @@ Harebell {__version__}; the documentation of every verb is in docs/reference/cli
 
 
 class Verbs(click.Group):
-    """The group of verbs, which knows their names without importing them."""
+    """The group of verbs; it has their names without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All verbs, in the order a newcomer meets them."""
+        """Return all verbs in the order of the help text."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -67,7 +67,7 @@ class Verbs(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a verb; Ctrl-C ends it with the code of shells and without click's `Aborted!`."""
+        """Run a verb; Ctrl-C ends it with exit code 130, without click's `Aborted!`."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -76,13 +76,13 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb asked for, or the nearest one in an error."""
+        """Find the verb; an error names the nearest one."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             raise click.UsageError(f"No verb {args[0]!r}: {self._meant(ctx, args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
     def _meant(self, ctx: click.Context, name: str) -> str:
-        """What a wrong verb may have meant: an action of nouns, or the nearest verb."""
+        """Return a suggestion for an unknown verb: actions of nouns, or the nearest verb."""
         places = []
         for verb in ACTED_ON:
             noun: Any = self.get_command(ctx, verb)
@@ -94,13 +94,13 @@ class Verbs(click.Group):
         return did_you_mean(name, VERBS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs for `--help`, without importing any."""
+        """Write the list of verbs for `--help`, without importing them."""
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
 
 
 def version_line() -> str:
-    """What `--version` prints: the version and what it runs on."""
+    """Return the output of `--version`."""
     loop = "uvloop" if find_spec("uvloop") is not None else "asyncio"
     return (
         f"harebell {__version__} ({impl.chosen()} implementation, "

@@ -1,8 +1,8 @@
-"""The verbs that have actions, such as `harebell users add`: made from `harebell.admin.catalog`.
+"""Make verbs with actions, such as `harebell users add`, from `harebell.admin.catalog`.
 
-An action asks the broker that runs on a data directory, and prints what it answers. Arguments,
-help and sentences come from the description of the command; what the commands for definitions do
-with files is in `harebell.cli.definitions`.
+An action sends a command to the broker on a data directory, and prints the answer. Arguments, help
+and messages come from the description of the command. The actions of `definitions`, which read and
+write files, are in `harebell.cli.definitions`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _SYNONYMS = (
     {"delete", "clear", "remove", "rm", "drop"},
     {"list", "ls", "show"},
 )
-"""Words that people use for one another; where several are actions, the first by name counts."""
+"""Synonyms of action names; if several are actions of a noun, the first by name is used."""
 
 
 class NounGroup(click.Group):
-    """A group of actions, which answers a wrong one with the nearest right one.
+    """A group of actions; the error for an unknown action names the nearest one.
 
     Args:
-        *args: as for a group of click.
-        also: other words for actions of this noun.
-        **options: as for a group of click.
+        *args: passed to `click.Group`.
+        also: synonyms for actions of this noun.
+        **options: passed to `click.Group`.
     """
 
     command_class = Verb
@@ -51,7 +51,7 @@ class NounGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The action asked for, or the nearest one in an error."""
+        """Find the action; an error names the nearest one."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             meant = self.meant(args[0])
             near = did_you_mean(args[0] if meant is None else meant, self.commands)
@@ -59,7 +59,7 @@ class NounGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def meant(self, name: str) -> str | None:
-        """The action that has another name here, such as `add` for `create`; None for none."""
+        """Return the action for a synonym, such as `add` for `create`; None if there is none."""
         if name in self.commands:
             return name
         if name in self._also:
@@ -71,11 +71,11 @@ class NounGroup(click.Group):
 
 
 class RunningBroker:
-    """The broker that an action asks, and how the answer is printed.
+    """Sends commands to the running broker, and prints answers.
 
     Args:
-        data_dir: its data directory, if given.
-        config_file: its configuration file, if given.
+        data_dir: the data directory of the broker, if given.
+        config_file: the configuration file of the broker, if given.
         as_json: print answers as JSON.
     """
 
@@ -87,7 +87,7 @@ class RunningBroker:
     def ask(
         self, command: str, given: Mapping[str, Any], patience: float = CONTROL_COMMAND_SECONDS
     ) -> Any:
-        """Run a command in the broker; returns its answer."""
+        """Run a command in the broker and return its answer."""
         try:
             config = load({"data_dir": self._data_dir}, config_file=self._config_file)
             return ask_command(config.data_dir, command, given, patience)
@@ -99,11 +99,11 @@ class RunningBroker:
             raise Failure(str(error)) from None
 
     def print_done(self, answer: Any, sentence: str) -> None:
-        """Print what was done."""
+        """Print the answer as JSON, or the sentence."""
         echo(_json(answer) if self.as_json else sentence)
 
     def print_table(self, answer: list[dict[str, Any]], columns: Iterable[str]) -> None:
-        """Print rows, in columns that are as wide as they need."""
+        """Print rows as JSON, or as a table with columns of the necessary width."""
         if self.as_json:
             echo(_json(answer))
             return
@@ -122,7 +122,7 @@ def _json(answer: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A value in a table: lists of texts with commas, no line breaks."""
+    """Format a value for a table: commas in lists of texts, no line breaks."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
@@ -136,7 +136,7 @@ def _cell(value: Any) -> str:
 
 
 def group_of(noun: Noun) -> NounGroup:
-    """The verb for a noun, with an action for each of its commands."""
+    """Return the verb of a noun, with one action per command."""
     group = NounGroup(noun.name, help=noun.summary, also=noun.also)
     for command in noun.commands.values():
         group.add_command(_by_hand(command) or action_of(command))
@@ -144,7 +144,7 @@ def group_of(noun: Noun) -> NounGroup:
 
 
 def _by_hand(command: Command) -> click.Command | None:
-    """The action of a command that reads or writes a file."""
+    """Return the action of a command that reads or writes a file; None for other commands."""
     if command.noun.name != "definitions":
         return None
     from harebell.cli.definitions import ACTIONS
@@ -153,7 +153,7 @@ def _by_hand(command: Command) -> click.Command | None:
 
 
 def action_of(command: Command) -> Verb:
-    """The action for a command."""
+    """Return the action for a command."""
     parameters = command.parameters
 
     def run(data_dir: str | None, config_file: str | None, as_json: bool, **raw: Any) -> None:
@@ -183,7 +183,7 @@ def action_of(command: Command) -> Verb:
 
 
 def _chosen(command: Command, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that are shown: those asked for, else the usual ones."""
+    """Return the columns to show: the given ones, or the default."""
     for name in names:
         if name not in command.columns:
             near = did_you_mean(name, command.columns)
@@ -192,7 +192,7 @@ def _chosen(command: Command, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _click_parameter(parameter: Parameter) -> click.Parameter:
-    """What click reads for an argument of a command."""
+    """Return the argument or option of click for an argument of a command."""
     argument, keyword = parameter.argument, parameter.keyword
     form = argument.form
     if not argument.help:
@@ -235,7 +235,7 @@ def _click_type(parameter: Parameter) -> Any:
 
 
 def _value(parameter: Parameter, raw: Any) -> Any:
-    """The value of an argument, from what was written on the command line."""
+    """Parse the value of an argument from the command line."""
     match parameter.argument.form:
         case Form.SECRET:
             return _secret(raw)
@@ -253,7 +253,7 @@ def _value(parameter: Parameter, raw: Any) -> Any:
 
 
 def _secret(text: str | None) -> str:
-    """The password given, or else one line of standard input."""
+    """Return the given password, or read it from the terminal or standard input."""
     if text is not None:
         return text
     if sys.stdin.isatty():
@@ -276,7 +276,7 @@ def _json_value(parameter: Parameter, text: str) -> Any:
 
 
 def broker_options() -> list[click.Parameter]:
-    """The flags that find the broker, and the one for JSON."""
+    """Return the options `--data-dir`, `--config` and `--json`."""
     return [
         click.Option(
             ["--data-dir"],

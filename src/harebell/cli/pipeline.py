@@ -1,4 +1,4 @@
-"""`harebell pipeline`: files that describe pipelines, checked and run, and those that run."""
+"""`harebell pipeline`: check and run pipeline files, and watch running pipelines."""
 
 from __future__ import annotations
 

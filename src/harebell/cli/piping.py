@@ -1,4 +1,4 @@
-"""What the actions of `harebell pipeline` share: the group, sentences for errors, and the run."""
+"""Shared by the actions of `harebell pipeline`: the group, error handling and the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pipeline() -> None:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Errors of pipelines as sentences and exit codes."""
+    """Convert errors of pipelines to sentences and exit codes."""
     from harebell.pipeline.errors import DescriptionError
     from harebell.pipeline.run.failures import reason_of, spark_errors, unreached
 
@@ -49,7 +49,7 @@ metrics_flag = click.option(
 
 
 def run_all(pipelines: list[Description], master: str | None, metrics: str | None = None) -> None:
-    """Run pipelines and show how they are."""
+    """Run pipelines and show their progress."""
     from harebell.pipeline.hosting import host
     from harebell.pipeline.registry import default_folder
     from harebell.pipeline.run.serving import address_of

@@ -32,7 +32,7 @@ _TEXTS = {
 
 
 def _instant(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
-    """A timestamp in seconds since 1970, from `now`, ISO 8601 or the number itself."""
+    """Parse `now`, ISO 8601 or a number into seconds since 1970."""
     if value is None:
         return None
     if value == "now":
@@ -84,7 +84,7 @@ def property_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def properties_of(given: dict[str, Any]) -> dict[str, Any]:
-    """The client's keyword arguments for what the flags said."""
+    """Return the keyword arguments of the client for the given flags."""
     properties = {
         name: given[name] for name in (*_TEXTS, "priority", "timestamp") if given[name] is not None
     }
@@ -103,14 +103,14 @@ argument_flag = click.option(
     metavar="NAME=VALUE",
     help="An argument: name=text or name:=JSON. May be repeated.",
 )
-"""For what is declared and bound."""
+"""Decorate a verb with `-a` for arguments of declarations and bindings."""
 
 
 def headers_of(pairs: Sequence[str], what: str = "header") -> dict[str, Any]:
-    """The table for `-H` or `-a` flags; the last of equal names wins.
+    """Return the table of `-H` or `-a` flags; the last of equal names wins.
 
     Raises:
-        click.BadParameter: a pair that is none, or a value that is not JSON.
+        click.BadParameter: a text is not a pair, or a value is not valid JSON.
     """
     headers: dict[str, Any] = {}
     for pair in pairs:

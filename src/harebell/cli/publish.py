@@ -1,4 +1,4 @@
-"""`harebell publish`: send messages, and end well only if the broker took every one."""
+"""`harebell publish`: publish messages; exit code 0 only if the broker has confirmed all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harebell.client.errors import BulkPublishFailed, PublishReturned
 
 _STDIN = "-"
 _WITHOUT_RETURNS = "0-10t"
-"""The version of AMQP whose clients cannot be told of unroutable messages."""
+"""The version of AMQP without returns of unroutable messages."""
 _SAFE = {True: "confirmed", False: "committed"}
 
 
@@ -103,7 +103,7 @@ def publish(
 
 
 def _advice(exchange: str, routing_key: str) -> str:
-    """How messages that were returned can reach a queue."""
+    """Return a hint how unroutable messages can reach a queue."""
     if exchange:
         way = f"bind a queue with `harebell bindings add {exchange} QUEUE`"
     else:
@@ -119,11 +119,11 @@ def _sent(
     mandatory: bool,
     properties: dict[str, Any],
 ) -> int:
-    """Publish everything; how many messages the broker has taken.
+    """Publish all messages; return how many the broker has confirmed or committed.
 
     Raises:
-        Failure: one was returned, in a version of AMQP without confirms.
-        BulkPublishFailed: one was not taken, in one with confirms.
+        Failure: a message was returned, in a version of AMQP without confirms.
+        BulkPublishFailed: a message was not confirmed, in a version with confirms.
     """
     returned: list[PublishReturned] = []
 
@@ -138,7 +138,7 @@ def _sent(
 
     if channel.confirms:
         return publish_all()
-    # A commit is what the versions without confirms have to know that a message was taken.
+    # Versions without confirms: the commit of a transaction takes the place of a confirm.
     channel.on_return = returned.append
     with channel.transaction():
         sent = publish_all()
@@ -151,20 +151,20 @@ def _sent(
 
 
 def repeated(bodies: Iterable[bytes], count: int) -> Iterator[bytes]:
-    """All bodies, `count` times over."""
+    """Yield all bodies `count` times."""
     kept = list(bodies) if count > 1 else bodies
     for _ in range(count):
         yield from kept
 
 
 def bodies_of(body: str | None, files: tuple[str, ...], lines: bool) -> Iterator[bytes]:
-    """The bodies to publish, read as they are needed.
+    """Yield the bodies to publish; files are read lazily.
 
     Raises:
         Failure: a file cannot be read.
     """
     if body is not None:
-        # What is not UTF-8 on the command line comes as surrogates: give the octets back.
+        # Python decodes arguments that are not UTF-8 with surrogates; restore the original bytes.
         octets = body.encode("utf-8", "surrogateescape")
         yield from octets.splitlines() if lines else (octets,)
         return

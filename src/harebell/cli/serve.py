@@ -1,7 +1,7 @@
 """`harebell serve`: run a broker until SIGTERM or SIGINT.
 
-Every key of the configuration is a flag here; the flags are made from the one table of keys, so
-that none can be forgotten.
+Every key of the configuration has a flag, except secrets. The flags are generated from the table of
+keys.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _shown_default(name: str) -> str:
-    """What `--help` says about a key's default."""
+    """Return the default of a key for `--help`."""
     if name == "data_dir":
         return "harebell in $XDG_DATA_HOME or ~/.local/share"
     default = getattr(Config(), name)
@@ -78,7 +78,7 @@ def serve(config_file: str | None, **flags: str | None) -> None:
         config = load(flags, config_file=config_file)
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
-    # Nothing that is imported here is garbage, so the collector need not look through it.
+    # Imported objects are never garbage: collections during the import would waste time.
     gc.disable()
     from harebell.server.app import run
 
@@ -94,7 +94,7 @@ def serve(config_file: str | None, **flags: str | None) -> None:
 
 
 def announce(app: App, config: Config) -> None:
-    """Say where the broker can be reached."""
+    """Print the addresses of the broker and the line "Server startup complete"."""
     from harebell.cli.main import version_line
 
     click.echo(version_line())
@@ -108,7 +108,7 @@ def announce(app: App, config: Config) -> None:
 
 
 def exposure_warning(hosts: list[str], users: Users) -> str | None:
-    """A sentence when other machines can reach a broker that lets nobody in from there."""
+    """Return a warning if remote machines can connect but all users are restricted to loopback."""
     open_hosts = [host for host in hosts if not ipaddress.ip_address(host).is_loopback]
     names = [user.name for user in users.all()]
     if not open_hosts or not all(user.loopback_only for user in users.all()):

@@ -1,4 +1,4 @@
-"""The pipelines that come with Harebell, as actions of `harebell pipeline`."""
+"""The built-in pipelines as actions of `harebell pipeline`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SHOWN = 1_000
 
 
 def _address(url: str | None, flag: str = "--url") -> str:
-    """An address that can be read, from a flag or the environment."""
+    """Return a valid URL from a flag, the environment or the default."""
     address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
     try:
         URL.parse(address)
@@ -220,7 +220,7 @@ def replay(
 
 
 class _Told:
-    """Says now and then how far it is."""
+    """Prints progress every 10,000 messages."""
 
     def __init__(self) -> None:
         self._next = 10_000
@@ -343,7 +343,7 @@ def _watch(
     url: str,
     where: tuple[str | None, str | None],
 ) -> None:
-    """The running form of stats; what is only shown need not be remembered."""
+    """Run stats as a streaming query; without a table it needs no permanent checkpoint."""
     from harebell.pipeline.builtin import builtin_pipelines as shipped
 
     with tempfile.TemporaryDirectory(prefix="harebell-stats-") as own:
@@ -369,4 +369,4 @@ def _show(selection: Any, url: str | None, output: str, master: str | None) -> N
 
 
 ACTIONS: tuple[Callable[..., Any], ...] = (archive, mirror, replay, triage, stats)
-"""The actions, for whoever imports this module for their sake."""
+"""The actions that this module defines."""

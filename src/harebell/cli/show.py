@@ -1,4 +1,4 @@
-"""A message on standard output: its body, its octets as they are, or a line of JSON."""
+"""Print a message as its body, its raw body, or a line of JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def output_flag(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show(message: Delivered, output: str) -> None:
-    """Write a message and flush it: what is acknowledged after this was seen."""
+    """Write and flush a message, so that it is visible before it is acknowledged."""
     out = sys.stdout.buffer
     if output == JSON:
         line = printable(json.dumps(as_json(message), ensure_ascii=False))
@@ -47,14 +47,14 @@ def show(message: Delivered, output: str) -> None:
 
 
 def _for_people(body: bytes) -> bytes:
-    """A body as it is, but for a terminal, which would obey what it says."""
+    """Return a body; control characters are escaped if the output is a terminal."""
     if not sys.stdout.isatty():
         return body
     return printable(body.decode(errors="backslashreplace"), "\n\t").encode()
 
 
 def as_json(message: Delivered) -> dict[str, Any]:
-    """Everything about a message. A body that is not UTF-8 stands under `body_base64`."""
+    """Return a message as an object; a body that is not UTF-8 is in `body_base64`."""
     shown: dict[str, Any] = {
         "exchange": message.exchange,
         "routing_key": message.routing_key,
@@ -75,7 +75,7 @@ def as_json(message: Delivered) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A property or header value as JSON has it."""
+    """Convert a property or header value for JSON."""
     if isinstance(value, dict):
         return {str(name): _plain(member) for name, member in value.items()}
     if isinstance(value, list | tuple):

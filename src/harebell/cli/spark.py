@@ -1,4 +1,4 @@
-"""`harebell spark`: whether Spark can run here, and how to make it start faster."""
+"""`harebell spark`: check the installation of Spark, and make it start faster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def spark() -> None:
 
 
 def _needs_spark(call: Callable[[], Any]) -> Any:
-    """Turn what can be wrong with an installation into one sentence."""
+    """Call a function; convert errors of the installation to one sentence."""
     try:
         return call()
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`harebell sql`: SQL over the messages of live queues, and over tables on disk."""
+"""`harebell sql`: run SQL on messages of queues and on tables on disk."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def sql(
 
 
 def session(name: str, master: str | None) -> Any:
-    """A session for one statement, as a context."""
+    """Return a context manager with a Spark session for one statement."""
     from harebell.pipeline.hosting import session as opened
 
     return opened(name, {"spark.master": master} if master else {}, short_lived=True)
@@ -111,7 +111,7 @@ def print_rows(frame: Any, rows: int, output: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Octets as text where they are text."""
+    """Convert bytes to text if they are UTF-8."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
         try:
             return bytes(value).decode()
         except UnicodeDecodeError:
-            return bytes(value)  # base64, as msgspec has it
+            return bytes(value)  # msgspec writes base64
     return value
 
 

@@ -1,4 +1,4 @@
-"""`harebell status`: what a broker on this machine is doing, from its data directory's socket."""
+"""`harebell status`: print the figures of a running broker from its control socket."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: fl
 
 
 def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
-    """The figures as people read them, in the order of interest."""
+    """Return names and values of the figures for users."""
     used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
     share = f" ({100 * used / high:.0f}% of {octets(high)})" if high else ""
     lags = [(say, f"{1000 * overview[name]:.1f} ms") for name, say in _LAGS if name in overview]
@@ -94,7 +94,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _disk(overview: dict[str, Any]) -> str:
-    """What is free, what shall be, and whether publishers wait for it."""
+    """Describe the free space, the limit, and what publishers are blocked by."""
     limit = overview["disk_free_limit_bytes"]
     shown = octets(overview["disk_free_bytes"])
     if limit:
@@ -104,7 +104,7 @@ def _disk(overview: dict[str, Any]) -> str:
 
 
 def _damage(overview: dict[str, Any]) -> str:
-    """What was found to be damaged since the start, and what is kept of such from any time."""
+    """Describe the damage since the start, and the files in quarantine."""
     count, kept = overview["damage_reports"], overview["quarantined_files"]
     parts = []
     if count:
@@ -115,7 +115,7 @@ def _damage(overview: dict[str, Any]) -> str:
 
 
 def octets(count: int) -> str:
-    """A size with a unit that keeps it short."""
+    """Format a size with a unit."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < _KIB:
@@ -125,7 +125,7 @@ def octets(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span as days, hours, minutes and seconds, without leading zeros."""
+    """Format a duration as days, hours, minutes and seconds, without leading zeros."""
     minutes, rest = divmod(int(seconds), _MINUTE)
     hours, minutes = divmod(minutes, _MINUTE)
     days, hours = divmod(hours, 24)

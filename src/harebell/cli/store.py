@@ -1,4 +1,4 @@
-"""`harebell store`: look into the data directory of a broker that does not run, and mend it."""
+"""`harebell store`: check, dump and repair the data directory of a stopped broker."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
 
 
 def _check_readable(directory: Path) -> None:
-    """Read all of the directory once before anything in it is changed.
+    """Read the whole directory once before anything is changed.
 
     Raises:
-        DiskError: the disk fails to read some of it.
+        DiskError: a read failed.
     """
     with _survey(directory, mend=False) as (survey, _):
         unread = [text for holding in survey.holdings() for text in holding.unread]
@@ -79,7 +79,7 @@ def _check_readable(directory: Path) -> None:
 
 @contextmanager
 def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]]:
-    """The directory, locked and looked through, and what is wrong with its definitions."""
+    """Lock and survey the directory; yield the survey and the errors of the definitions."""
     from harebell.base.osfs import OsFiles
     from harebell.server.disk.lock import DirectoryLock
     from harebell.server.disk.storage import decoded_table
@@ -105,7 +105,7 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
         except (DiskError, FormatError):
             raise
         except StoreError as error:
-            # Messages can be read without the names of their queues.
+            # Without definitions the messages can still be read, but not the names of their queues.
             complaints.append(str(error))
             survey = Survey(files, None, mend=mend)
         yield survey, complaints
@@ -144,7 +144,7 @@ def _tell(found: list[Holding]) -> None:
 
 
 def _tell_unread(found: list[Holding]) -> bool:
-    """Say which logs the disk fails to read; whether there are any."""
+    """Print the logs that cannot be read; True if there are any."""
     lines = [f"not read: {_label(holding)}: {text}" for holding in found for text in holding.unread]
     for line in lines:
         echo(line, err=True)
@@ -154,7 +154,7 @@ def _tell_unread(found: list[Holding]) -> bool:
 def _tell_damage(
     found: list[Holding], complaints: list[str], remarks: list[str], *, err: bool
 ) -> bool:
-    """Say what is wrong; whether anything is."""
+    """Print damage and notes; True if there is damage."""
     lines = [f"damaged: {text}" for text in complaints]
     for holding in found:
         lines += [f"damaged: {_label(holding)}: {text}" for text in holding.damage]
@@ -190,5 +190,5 @@ def _dump(survey: Survey, holding: Holding) -> None:
             Delivered(message.body, message.exchange, message.routing_key, properties, 0, seen)
         )
         place = {"vhost": holding.vhost, "queue": holding.name, "position": position}
-        # Names may have octets that are no UTF-8, which only escapes can show.
+        # Names may have bytes that are not UTF-8; json.dumps escapes them.
         echo(json.dumps({**place, **shown}))

@@ -1,6 +1,6 @@
-"""What all verbs share: complaints about flags, printing, and how a verb ends when it fails.
+"""Shared by all verbs: errors for unknown flags, printing, and exit codes.
 
-A verb that fails prints one sentence on standard error and ends with an exit code:
+A verb that fails prints one sentence on standard error and exits with one of these codes:
 
 | code | means |
 |---|---|
@@ -8,7 +8,7 @@ A verb that fails prints one sentence on standard error and ends with an exit co
 | 1 | failed |
 | 2 | the command line or the configuration is wrong (click's own code for it) |
 | 3 | a data directory is damaged (`harebell store`) |
-| 4 | there is no broker to connect to, or it did not let us in |
+| 4 | there is no broker to connect to, or it refused the connection |
 | 74 | the disk failed (`limits.EXIT_DISK`, which a running broker gives itself) |
 """
 
@@ -31,18 +31,18 @@ def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
     """Print text.
 
     Args:
-        text: lines; names in them have no line ends of their own any more.
-        nl: whether a line end follows.
-        err: to standard error.
+        text: lines; line breaks in names were escaped before.
+        nl: append a line break.
+        err: write to standard error.
     """
     click.echo(printable(text, _KEPT), nl=nl, err=err)
 
 
 class Verb(click.Command):
-    """A command that answers a wrong flag with the nearest right one."""
+    """A command; the error for an unknown flag names the nearest one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, or say what is wrong with them."""
+        """Parse the arguments; the error for an unknown flag names the nearest one."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -58,14 +58,14 @@ class Verb(click.Command):
 
 
 class _Sentence(click.ClickException):
-    """An end with a sentence, in which names of others are shown and not obeyed."""
+    """An error for the user; control characters in its text are escaped."""
 
     def format_message(self) -> str:
         return printable(self.message, "\n")
 
 
 class Failure(_Sentence):
-    """It failed."""
+    """The verb failed."""
 
     exit_code = FAILED
 
@@ -77,12 +77,12 @@ class DiskFailed(_Sentence):
 
 
 class WrongUsage(_Sentence):
-    """The command line or the configuration is wrong, in a sentence of our own."""
+    """The command line or the configuration is invalid."""
 
     exit_code = WRONG_USAGE
 
 
 class NotConnected(_Sentence):
-    """There is no broker to connect to, or it did not let us in."""
+    """There is no broker to connect to, or it refused the connection."""
 
     exit_code = NOT_CONNECTED

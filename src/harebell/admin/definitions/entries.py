@@ -1,7 +1,7 @@
-"""What stands in a document of definitions: one class per section, as RabbitMQ writes them.
+"""Entries of a definitions document: one class per section, in RabbitMQ's format.
 
-Erlang has lists of pairs for what is an object in JSON, and some versions of RabbitMQ write them as
-such: `[["max-length", 5]]`. Both are read. Members that are not known are passed over.
+Some versions of RabbitMQ write an Erlang property list as a list of pairs, `[["max-length", 5]]`,
+instead of an object. Both are accepted. Unknown members are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ E = TypeVar("E", bound=msgspec.Struct)
 
 
 class DefinitionsError(HarebellError):
-    """Definitions that cannot be used; the text is a sentence that names the entry."""
+    """The definitions are invalid; the text is a sentence that names the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ImportTarget:
     Args:
         broker: the broker.
         users: its users.
-        rows: where users and permissions are stored.
+        rows: the store of users and permissions.
     """
 
     broker: Broker
@@ -40,7 +40,7 @@ class ImportTarget:
 
 
 class UserEntry(msgspec.Struct, kw_only=True):
-    """A user; the password as its hash, or in clear."""
+    """A user, with a password hash or a plain-text password."""
 
     name: str
     password_hash: str | None = None
@@ -51,7 +51,7 @@ class UserEntry(msgspec.Struct, kw_only=True):
 
 
 class VHostEntry(msgspec.Struct, kw_only=True):
-    """A vhost. `metadata` has what newer versions write beside the name, too."""
+    """A vhost; newer versions of RabbitMQ repeat some members in `metadata`."""
 
     name: str
     description: str | None = None
@@ -64,7 +64,7 @@ class VHostEntry(msgspec.Struct, kw_only=True):
 
 
 class PermissionEntry(msgspec.Struct, kw_only=True):
-    """What a user may do in a vhost."""
+    """The permissions of a user in a vhost."""
 
     user: str
     vhost: str
@@ -74,7 +74,7 @@ class PermissionEntry(msgspec.Struct, kw_only=True):
 
 
 class TopicPermissionEntry(msgspec.Struct, kw_only=True):
-    """What a user may do with the topics of an exchange."""
+    """The topic permissions of a user for an exchange."""
 
     user: str
     vhost: str
@@ -84,7 +84,7 @@ class TopicPermissionEntry(msgspec.Struct, kw_only=True):
 
 
 class ParameterEntry(msgspec.Struct, kw_only=True):
-    """A parameter of a vhost; operator policies are among them."""
+    """A parameter of a vhost; operator policies are parameters, too."""
 
     component: str
     name: str
@@ -93,7 +93,7 @@ class ParameterEntry(msgspec.Struct, kw_only=True):
 
 
 class GlobalParameterEntry(msgspec.Struct, kw_only=True):
-    """A parameter of the broker."""
+    """A global parameter."""
 
     name: str
     value: Any
@@ -145,10 +145,10 @@ class BindingEntry(msgspec.Struct, kw_only=True):
 
 
 def pairs(value: dict[str, Any] | list[Any]) -> dict[str, Any]:
-    """An object, also when it was written as a list of pairs.
+    """Return an object, also from a list of pairs.
 
     Raises:
-        ValueError: it is another list.
+        ValueError: the list is not a list of pairs.
     """
     if isinstance(value, dict):
         return value
@@ -160,7 +160,7 @@ def pairs(value: dict[str, Any] | list[Any]) -> dict[str, Any]:
 
 
 def words(value: str | list[str] | None) -> tuple[str, ...]:
-    """Tags, which are a list, or a text with commas."""
+    """Return tags from a list or from a text with commas."""
     if value is None:
         return ()
     split = value.split(",") if isinstance(value, str) else value
@@ -170,23 +170,23 @@ def words(value: str | list[str] | None) -> tuple[str, ...]:
 def entries(
     document: dict[str, Any], section: str, kind: type[E], vhost: str | None
 ) -> Iterator[E]:
-    """The entries of one section, one after the other.
+    """Parse and yield the entries of one section.
 
     Args:
         document: the definitions.
-        section: its name.
-        kind: of its entries.
-        vhost: the vhost of entries that do not name one; None when they have to.
+        section: the name of the section.
+        kind: the class of its entries.
+        vhost: the vhost to set in all entries; None if they name their vhosts.
 
     Raises:
-        DefinitionsError: one of them lacks something, or has something of a wrong type.
+        DefinitionsError: a required member is missing or has a wrong type.
     """
     given = document.get(section, [])
     if not isinstance(given, list):
         raise DefinitionsError(f"{section} is no list")
     for number, entry in enumerate(given):
         if vhost is not None and isinstance(entry, dict):
-            entry = {**entry, "vhost": vhost}  # the same one, completed
+            entry = {**entry, "vhost": vhost}  # a copy, so that the document is not changed
         try:
             converted = msgspec.convert(entry, kind)
         except msgspec.ValidationError as error:
@@ -196,7 +196,7 @@ def entries(
 
 
 def title(entry: Any) -> str:
-    """An entry by its name, as far as it has one."""
+    """Return the name of an entry for error texts."""
     if isinstance(entry, msgspec.Struct):
         entry = msgspec.to_builtins(entry)
     if not isinstance(entry, dict):

@@ -1,7 +1,7 @@
-"""Definitions of a broker as a document that RabbitMQ can import.
+"""Export the definitions of a broker as a document that RabbitMQ can import.
 
-Exclusive queues are left out: they end with their connections. So are the exchanges that every
-vhost has from the start.
+Exclusive queues are not exported, because they are deleted with their connections. Predeclared
+exchanges are not exported either.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from harebell.model.queue.contract import Queue
 from harebell.model.vhost import PREDECLARED, VHost
 
 _OWN_PREFIX = "amq.rabbitmq."
-"""Exchanges of this prefix are made by the broker itself."""
+"""Prefix of exchanges that the broker declares itself."""
 
 
 def document(target: ImportTarget, vhost: VHost | None = None) -> dict[str, Any]:
-    """Everything that is declared, at once; as `export_in_slices`."""
+    """Export all definitions in one call; see `export_in_slices`."""
     return at_once(export_in_slices(target, vhost))
 
 
 def export_in_slices(target: ImportTarget, vhost: VHost | None = None) -> Slices[dict[str, Any]]:
-    """Everything that is declared, or what is declared in one vhost.
+    """Export the definitions of the broker, or of one vhost.
 
     Args:
         target: the broker.
-        vhost: of which vhost; the entries do not name it then, so that another one can have them.
+        vhost: export only this vhost; its name is left out of the entries, so that they can be
+            imported into another vhost.
     """
     about = {
         "rabbit_version": COMPATIBLE_VERSION,
@@ -122,7 +123,7 @@ def _vhost(vhost: VHost) -> dict[str, Any]:
     if metadata.default_queue_type:
         common["default_queue_type"] = metadata.default_queue_type
     entry = {"name": vhost.name, **common, "metadata": common, "limits": dict(vhost.limits)}
-    # Only where they say something: RabbitMQ has no durability, and turns tracing on by command.
+    # Written only if not default: RabbitMQ has no `durability`, and sets tracing by a command.
     plain = Metadata()
     for name in ("tracing", "durability"):
         if getattr(metadata, name) != getattr(plain, name):

@@ -1,9 +1,8 @@
-"""Definitions from a document, all of them or none.
+"""Import a definitions document atomically.
 
-They are tried on a broker in memory first, which begins with what the real one has declared and
-refuses what the real one would refuse. As with RabbitMQ, users, permissions, policies and
-parameters replace those of the same name, and queues, exchanges and bindings that are there stay
-as they are.
+The import runs on an in-memory copy of the broker first, which refuses the same entries as the real
+one. As in RabbitMQ, users, permissions, policies and parameters replace those of the same name, and
+existing queues, exchanges and bindings are not changed.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from harebell.store.memory import MemoryStore
 
 E = TypeVar("E", bound=msgspec.Struct)
 _OLD_HASHES = ("2.", "3.0.", "3.1.", "3.2.", "3.3.", "3.4.", "3.5.")
-"""Versions of RabbitMQ whose hashes are MD5 without saying so."""
+"""Versions of RabbitMQ whose password hashes are MD5 if no algorithm is given."""
 _SECTIONS = (
     *("users", "vhosts", "permissions", "topic_permissions", "parameters", "global_parameters"),
     *("policies", "queues", "exchanges", "bindings"),
@@ -56,7 +55,7 @@ def parse(text: bytes) -> dict[str, Any]:
     """Parse a document of definitions.
 
     Raises:
-        DefinitionsError: it is none.
+        DefinitionsError: the text is not valid JSON or not a definitions document.
     """
     try:
         found = msgspec.json.decode(text, type=dict[str, Any])
@@ -68,14 +67,14 @@ def parse(text: bytes) -> dict[str, Any]:
 
 
 class Imported(NamedTuple):
-    """What was taken in.
+    """The result of an import.
 
     Args:
-        counts: how many entries of each section, those that were there already included.
-        left_out: bindings that have lost an end, each in a sentence. RabbitMQ writes such, for it
-            leaves internal exchanges out, and passes over them itself.
-        ignored: what was kept and has no effect, such as settings of policies that are unknown
-            here, each in a sentence.
+        counts: imported entries per section, including those that existed already.
+        left_out: one sentence for each binding whose source or destination does not exist. RabbitMQ
+            exports such bindings, because it omits internal exchanges, and skips them on import.
+        ignored: one sentence for each setting that was stored but has no effect, such as an
+            unknown setting of a policy.
     """
 
     counts: dict[str, int]
@@ -90,23 +89,23 @@ class Imported(NamedTuple):
 def import_definitions(
     target: ImportTarget, given: dict[str, Any], vhost: str | None = None
 ) -> Imported:
-    """Bring definitions to a broker, at once; as `import_in_slices`."""
+    """Import definitions in one call; see `import_in_slices`."""
     return at_once(import_in_slices(target, given, vhost))
 
 
 def import_in_slices(
     target: ImportTarget, given: dict[str, Any], vhost: str | None = None
 ) -> Slices[Imported]:
-    """Bring definitions to a broker.
+    """Import definitions into a broker.
 
     Args:
         target: the broker.
         given: the document.
-        vhost: bring what is declared inside vhosts to this one, and leave the rest.
+        vhost: import only entries inside vhosts, and all of them into this vhost.
 
     Raises:
-        DefinitionsError: an entry cannot be had; then nothing was changed, unless somebody else
-            has declared what contradicts it since it was tried.
+        DefinitionsError: an entry is invalid. Nothing was changed, unless a client has declared
+            something that contradicts the entry after the trial.
     """
     trial = _trial(target.broker.default_queue_type)
     there = yield from export_in_slices(target)
@@ -122,16 +121,16 @@ def import_in_slices(
 
 
 def _trial(default_queue_type: str) -> ImportTarget:
-    """A broker in memory, without anything."""
+    """Return an empty broker in memory."""
     store = MemoryStore(Gauge())
     broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type=default_queue_type)
-    # No salts: nobody logs in to the trial broker.
+    # No random salts are needed: there are no logins to the trial broker.
     return ImportTarget(broker, Users(bytes, algorithm=SHA256), store.definitions)
 
 
 @contextmanager
 def _naming(section: str, entry: Any) -> Iterator[None]:
-    """Errors about an entry get its name."""
+    """Add the section and the name of an entry to errors."""
     try:
         yield
     except DefinitionsError:
@@ -141,12 +140,12 @@ def _naming(section: str, entry: Any) -> Iterator[None]:
 
 
 class _Import:
-    """One document on its way into one broker.
+    """The import of one document into one broker.
 
     Args:
         target: the broker.
         given: the document.
-        vhost: the vhost that everything goes to; None for those that the entries name.
+        vhost: the vhost for all entries; None for the vhosts that the entries name.
     """
 
     def __init__(self, target: ImportTarget, given: dict[str, Any], vhost: str | None) -> None:
@@ -158,7 +157,7 @@ class _Import:
         self._ignored: list[str] = []
 
     def run(self) -> Slices[Imported]:
-        """Take everything in, in RabbitMQ's order."""
+        """Import all sections in RabbitMQ's order."""
         target = self._target
         if self._vhost is None:
             version = str(self._given.get("rabbit_version", self._given.get("rabbitmq_version")))
@@ -228,7 +227,7 @@ class _Import:
             yield
 
     def _check_room(self) -> Slices[None]:
-        """Refuse more queues than a vhost may have, before the first one."""
+        """Check the queue limits of all vhosts before the first queue is declared."""
         news: Counter[str] = Counter()
         broker = self._target.broker
         for entry in entries(self._given, "queues", QueueEntry, self._vhost):

@@ -1,4 +1,4 @@
-"""Vhosts, and what is declared in them, from definitions."""
+"""Import vhosts, parameters, policies, queues, exchanges and bindings."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _TYPES = {
     "rabbit_stream_queue": "stream",
     "undefined": "",
 }
-"""Types of queues as some versions of RabbitMQ write them."""
+"""Queue types in the notation of some versions of RabbitMQ."""
 _GENERATED = "amq.gen-"
 
 
 class _Value(msgspec.Struct, kw_only=True):
-    """An operator policy, as the value of a parameter."""
+    """An operator policy in the value of a parameter."""
 
     pattern: str
     definition: dict[str, Any] | list[Any]
@@ -65,7 +65,7 @@ def _text(value: Any, what: str) -> str:
 
 
 def import_vhost(target: ImportTarget, entry: VHostEntry) -> list[str]:
-    """A new vhost, or other metadata of one that is there; returns what has no effect."""
+    """Create a vhost or update its metadata; return sentences about settings without effect."""
     name = checked_name(entry.name, "vhost", VHOST_NAME_BYTES)
     more = pairs(entry.metadata)
     given = {
@@ -96,7 +96,11 @@ def _ineffective_limits(limits: Any) -> list[str]:
 
 
 def check_room(broker: Broker, name: str, count: int) -> None:
-    """Refuse more queues than the vhost may have, as RabbitMQ does before it imports any."""
+    """Check the queue limit of a vhost before the import, as RabbitMQ does.
+
+    Raises:
+        DefinitionsError: `count` more queues would exceed the limit.
+    """
     vhost = broker.vhosts.get(name)
     limit = None if vhost is None else vhost.queue_limit(count)
     if vhost is not None and limit is not None:
@@ -109,10 +113,10 @@ def check_room(broker: Broker, name: str, count: int) -> None:
 
 
 def import_parameter(broker: Broker, entry: ParameterEntry) -> list[str]:
-    """A parameter, or an operator policy, in the place of the one of that name.
+    """Create or replace a parameter or an operator policy.
 
     Returns:
-        What has no effect, in sentences.
+        Sentences about settings without effect.
     """
     vhost = _vhost(broker, entry.vhost)
     if entry.component == _OPERATOR:
@@ -130,13 +134,13 @@ def import_parameter(broker: Broker, entry: ParameterEntry) -> list[str]:
 
 
 def import_global_parameter(target: ImportTarget, entry: GlobalParameterEntry) -> None:
-    """A global parameter, in the place of the one of that name."""
+    """Create or replace a global parameter."""
     name = checked_name(entry.name, "parameter", PARAMETER_NAME_BYTES)
     target.broker.global_parameters.put(name, checked_value(name, entry.value))
 
 
 def import_policy(broker: Broker, entry: PolicyEntry) -> list[str]:
-    """A policy, in the place of the one of that name; returns what has no effect."""
+    """Create or replace a policy; return sentences about settings without effect."""
     return _put_policy(_vhost(broker, entry.vhost), entry.name, entry, operator=False)
 
 
@@ -157,7 +161,7 @@ def _arguments(entry: QueueEntry | ExchangeEntry | BindingEntry) -> Mapping[str,
 
 
 def import_queue(broker: Broker, entry: QueueEntry) -> None:
-    """A queue, if there is none of that name."""
+    """Declare a queue unless there is one of that name."""
     vhost = _vhost(broker, entry.vhost)
     name = checked_name(entry.name, "queue", VHOST_NAME_BYTES)
     if name in vhost.queues:
@@ -166,7 +170,7 @@ def import_queue(broker: Broker, entry: QueueEntry) -> None:
     made_up = name.startswith(_GENERATED)
     kind = _TYPES.get(entry.type, entry.type) or ("classic" if made_up else "")
     if kind and (kind != "classic" or vhost.default_queue_type or vhost.broker_queue_type):
-        # What was classic where it came from does not follow the default here.
+        # A queue that was classic stays classic, whatever the default type is here.
         arguments.setdefault(_TYPE, kind)
     vhost.check_room(name)
     vhost.declare_queue(
@@ -179,7 +183,7 @@ def import_queue(broker: Broker, entry: QueueEntry) -> None:
 
 
 def import_exchange(broker: Broker, entry: ExchangeEntry) -> None:
-    """An exchange, if there is none of that name."""
+    """Declare an exchange unless there is one of that name."""
     vhost = _vhost(broker, entry.vhost)
     if entry.name in vhost.exchanges or entry.name in PREDECLARED:
         return
@@ -202,7 +206,7 @@ def _destinations(vhost: VHost, kind: str) -> Mapping[str, Queue | Exchange]:
 
 
 def missing_end(broker: Broker, entry: BindingEntry) -> str:
-    """Which end of a binding there is not; "" when both are there."""
+    """Return the missing source or destination of a binding; "" if both exist."""
     vhost = _vhost(broker, entry.vhost)
     if entry.source not in vhost.exchanges:
         return f"exchange '{entry.source}'"
@@ -212,7 +216,7 @@ def missing_end(broker: Broker, entry: BindingEntry) -> str:
 
 
 def import_binding(broker: Broker, entry: BindingEntry) -> None:
-    """A binding whose ends are there, if there is no equal one."""
+    """Create a binding unless an equal one exists; source and destination must exist."""
     vhost = _vhost(broker, entry.vhost)
     if entry.source == "":
         return  # every queue is bound to the default exchange

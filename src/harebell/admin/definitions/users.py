@@ -1,4 +1,4 @@
-"""Users and their permissions from definitions."""
+"""Import users and their permissions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from harebell.model.vhost_limits import MAX_CONNECTIONS
 
 
 def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[list[str]]:
-    """A new user, or other things about one who is there: connections stay open.
+    """Create or update a user; open connections are not closed.
 
-    Returns what has no effect, in sentences.
+    Returns sentences about limits without effect.
 
     Args:
         target: the broker.
         entry: the user.
-        md5: whether a hash that does not say so is MD5.
+        md5: true if a hash without an algorithm is MD5.
     """
     limits = pairs(entry.limits)
     unknown = [name for name in limits if name not in (MAX_CONNECTIONS, MAX_CHANNELS)]
@@ -61,7 +61,7 @@ def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[
         target.users.give(user, secrets)
     else:
         if (user.password_hash, user.algorithm) != (entry.password_hash or "", algorithm):
-            # They are those of another password.
+            # They were derived from the previous password.
             user.verifiers, user.cram = {}, b""
         user.password_hash, user.algorithm = entry.password_hash or "", algorithm
     user.max_connections = user.max_channels = -1
@@ -90,7 +90,7 @@ def _ends(
 
 
 def import_permission(target: ImportTarget, entry: PermissionEntry) -> None:
-    """What a user may do in a vhost, in the place of what it was."""
+    """Set the permissions of a user in a vhost."""
     user, vhost = _ends(target, entry)
     permissions = Permissions(entry.configure, entry.write, entry.read)
     user.permissions[vhost.name] = permissions
@@ -99,7 +99,7 @@ def import_permission(target: ImportTarget, entry: PermissionEntry) -> None:
 
 
 def import_topic_permission(target: ImportTarget, entry: TopicPermissionEntry) -> None:
-    """What a user may do with the topics of an exchange, in the place of what it was."""
+    """Set the topic permissions of a user for an exchange."""
     user, vhost = _ends(target, entry)
     topic = TopicPermission(entry.write, entry.read, user.name, vhost.name)
     user.topic_permissions.setdefault(vhost.name, {})[entry.exchange] = topic
