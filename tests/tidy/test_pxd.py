@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.tidy.sources import ROOT, SOURCE, cython_files, tree
+from tests.tidy.sources import ROOT, cython_files, tree
 
 _CLASS = re.compile(r"cdef class (\w+)(?:\((\w+)\))?:")
 _FUNCTION = re.compile(r"(?:cpdef|cdef)\b[^=]*?(\w+)\(")
