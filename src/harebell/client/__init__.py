@@ -3,5 +3,5 @@
     from harebell.client import aio        # async with aio.connect(url) as connection
     from harebell.client import blocking   # with blocking.connect(url) as connection
 
-Importing the package imports neither: a program pays for the API that it uses.
+Importing the package imports neither: a program loads only the API that it uses.
 """

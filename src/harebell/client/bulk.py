@@ -1,6 +1,6 @@
-"""Reading ranges of a queue as Arrow record batches (Harebell's own class `bulk`).
+"""Read ranges of a queue as Arrow record batches (Harebell's own class `bulk`).
 
-A batch is one encapsulated record batch of Arrow's IPC format, as octets: pyarrow reads it without
+A batch is one encapsulated record batch of Arrow's IPC format, as bytes: pyarrow reads it without
 copying, `pa.ipc.read_record_batch(pa.py_buffer(batch.data), schema)`. The schema follows from the
 columns; `schema_of` gives it as the message that an Arrow stream begins with.
 """
@@ -26,16 +26,16 @@ ALL_COLUMNS = tuple(COLUMNS)
 
 @dataclass(frozen=True)
 class Span:
-    """Where the messages of a queue stand.
+    """The position range of a queue.
 
     Args:
-        generation: the log of the queue; another one when it was deleted and declared again.
+        generation: identity of the log; it changes if the queue is deleted and declared again.
         kind: classic, quorum, stream, priority or grouped.
         first: the first position with a message; `end` without one.
-        end: the position behind the last.
-        messages: how many there are, those that consumers hold included.
-        octets: what they take on disk, as far as the broker knows.
-        position: the first position of the time that was asked for, or later.
+        end: the position after the last.
+        messages: number of messages, unacknowledged ones included.
+        octets: their bytes on disk, as far as the broker knows.
+        position: the first position of the requested time, or later.
     """
 
     generation: str
@@ -49,13 +49,13 @@ class Span:
 
 @dataclass(frozen=True)
 class ArrowBatch:
-    """Some messages.
+    """A batch of messages.
 
     Args:
         data: an encapsulated record batch of Arrow's IPC format.
-        rows: how many messages it has.
-        next: the position to go on from.
-        lost: positions that were passed over because they cannot be read any more.
+        rows: number of messages.
+        next: the position to continue at.
+        lost: positions that were skipped because they cannot be read any more.
     """
 
     data: bytes
@@ -65,16 +65,16 @@ class ArrowBatch:
 
 
 def schema_of(columns: Iterable[str]) -> bytes:
-    """The schema of batches with these columns, as the first message of an Arrow stream.
+    """Return the schema of batches with these columns, as the first message of an Arrow stream.
 
     Raises:
-        ValueError: a message has no such column.
+        ValueError: messages have no such column.
     """
     return schema_message(selection(",".join(columns)).schema())
 
 
 class BulkVerbs:
-    """The verbs of the class; see `harebell.client.protocol.verbs`."""
+    """The verbs of class bulk; see `harebell.client.protocol.verbs`."""
 
     def call(
         self, method: Method, reply: tuple[type[Method], ...], convert: Callable[[Any], T]
@@ -83,11 +83,11 @@ class BulkVerbs:
         raise NotImplementedError
 
     def need(self, extension: str) -> None:
-        """Check that the broker has one of Harebell's own classes."""
+        """Check that the broker supports a protocol extension."""
         raise NotImplementedError
 
     def span(self, queue: str, *, time: int = 0) -> Call[Span]:
-        """Where the messages of a queue stand.
+        """Return the position range of a queue.
 
         Args:
             queue: the queue.
@@ -116,23 +116,23 @@ class BulkVerbs:
         epoch: int = 0,
         claim: int = 0,
     ) -> Call[ArrowBatch]:
-        """Read messages without taking them, or those of a claim.
+        """Read messages without consuming them, or those of a claim.
 
         Args:
             queue: the queue.
             first: the first position.
-            end: the position behind the last.
+            end: the position after the last.
             columns: their names; `properties.message_id` is a field of the column `properties`.
-            generation: of the queue, as `span` gave it; "" is any.
-            rows: most rows; the broker gives no more than 16,384.
-            octets: most octets of messages; 2 MiB by default, and no more. One may be larger.
-            compression: "lz4", where the broker has the library.
+            generation: of the queue, as in `Span`; "" for any.
+            rows: maximum number of rows; the broker's limit is 16,384.
+            octets: maximum bytes of messages, at most 2 MiB (default). One may be larger.
+            compression: "lz4", if the broker has the library.
             routing_key: only messages with this routing key.
             routing_key_prefix: only those whose routing key begins with it.
             since: only those of this time or later, in milliseconds since 1970.
-            until: only those of an earlier time than this.
-            skip_lost: pass over what retention or damage has taken, and count it.
-            group: whose claim is read; "" reads no claim.
+            until: only those of an earlier time.
+            skip_lost: skip messages that retention or damage has removed, and count them.
+            group: the lease group whose claim is read; "" reads no claim.
             epoch: of the group.
             claim: the number of the claim; all of it is read when `end` is 0.
 
@@ -158,7 +158,7 @@ class BulkVerbs:
         return self.call(method, (m.BulkBatch,), _batch)
 
     def queue_names(self, after: str = "") -> Call[tuple[list[str], bool]]:
-        """Queues that may be read, sorted, from after a name on; and whether there are more."""
+        """Return the names of readable queues after a name, sorted; and whether there are more."""
         self.need(m.NAME)
         return self.call(m.BulkQueues(after=after), (m.BulkQueuesOk,), _names)
 

@@ -9,7 +9,7 @@
     +-- UnsupportedByVersion      the version of AMQP has no such thing
     +-- ExtensionMissing          the broker lacks a class of Harebell's own
     +-- ConnectionLost            the connection broke without a farewell
-    +-- RecoveryFailed            recovery was asked for and gave up
+    +-- RecoveryFailed            recovery gave up
     +-- ClientClosed              we closed it ourselves
     +-- ConsumerCancelled         the broker ended a subscription
     +-- CallTimeout               no answer in the time given
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class AMQPError(HarebellError):
-    """Base of everything that the client raises because of the broker or the network."""
+    """Base of all exceptions that the broker or the network causes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Most of these take other arguments than their text; pickled, they travel as they are.
+        # Most of these have other arguments than their text; pickle needs those.
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
@@ -48,7 +48,7 @@ def _rebuild(kind: type[AMQPError], args: tuple[Any, ...], state: dict[str, Any]
 
 
 class ConnectionFailed(AMQPError):
-    """No connection could be made."""
+    """No connection could be opened."""
 
 
 class ConnectTimeout(ConnectionFailed):
@@ -59,7 +59,7 @@ class AuthenticationFailed(ConnectionFailed):
     """The broker refused the user name or the password.
 
     Args:
-        text: what the broker said, or what its silence means.
+        text: the broker's text, or the meaning of its silence.
         code: the reply code, 403.
     """
 
@@ -70,22 +70,22 @@ class AuthenticationFailed(ConnectionFailed):
 
 
 class LoginUnanswered(AuthenticationFailed):
-    """The broker hung up after it saw the user and the password.
+    """The broker hung up after it got the user and the password.
 
-    Old brokers refuse a login so; any broker that dies in this moment looks the same.
+    Old brokers refuse a login in this way; a broker that crashes at this moment looks the same.
     """
 
 
 class ProtocolMismatch(ConnectionFailed):
-    """The peer does not speak the version of AMQP that was asked for."""
+    """The peer does not support the requested version of AMQP."""
 
 
 class UnsupportedByVersion(AMQPError):
-    """The version of AMQP that the connection speaks has no such thing.
+    """The version of AMQP on this connection lacks a feature.
 
     Args:
         version: for example "0-8".
-        thing: what it does not have.
+        thing: the missing feature.
     """
 
     def __init__(self, version: str, thing: str) -> None:
@@ -95,14 +95,14 @@ class UnsupportedByVersion(AMQPError):
 
 
 class ExtensionMissing(AMQPError):
-    """The peer does not have one of Harebell's own classes of methods, or has it otherwise.
+    """The peer lacks a protocol extension of Harebell, or has another version of it.
 
     Args:
-        name: the class, for example "lease".
-        address: where the peer is.
-        product: what it says that it is.
-        version: which version of the class this client needs.
-        theirs: which the peer has; None without it.
+        name: the class of methods, for example "lease".
+        address: address of the peer.
+        product: product name of the peer.
+        version: the version of the class that this client needs.
+        theirs: the version of the peer; None without it.
     """
 
     def __init__(
@@ -119,15 +119,15 @@ class ExtensionMissing(AMQPError):
 
 
 class ConnectionLost(AMQPError):
-    """The connection broke: what was on its way may or may not have arrived."""
+    """The connection broke: what was sent may or may not have arrived."""
 
 
 class RecoveryFailed(AMQPError):
-    """The connection broke and could not be restored; `__cause__` has the last reason."""
+    """The connection broke and could not be restored; `__cause__` is the last error."""
 
 
 class ConcurrentUse(RuntimeError):
-    """A connection is used by two threads at once, or by another thread than its event loop's."""
+    """Two threads use a connection at once, or a thread other than its event loop's does."""
 
 
 class ClientClosed(AMQPError):
@@ -138,7 +138,7 @@ class ConsumerCancelled(AMQPError):
     """The broker ended the subscription, because its queue was deleted or moved.
 
     Args:
-        consumer_tag: which consumer.
+        consumer_tag: tag of the consumer.
     """
 
     def __init__(self, consumer_tag: str) -> None:
@@ -149,18 +149,18 @@ class ConsumerCancelled(AMQPError):
 
 
 class CallTimeout(AMQPError, TimeoutError):
-    """The broker did not answer in the time that the caller gave it."""
+    """The broker did not answer within the caller's timeout."""
 
 
 class PublishFailed(AMQPError):
-    """A message was not taken."""
+    """A message was not published."""
 
 
 class PublishNacked(PublishFailed):
     """The broker refused responsibility for a message (basic.nack).
 
     Args:
-        sequence: the publish's number on its channel, from 1.
+        sequence: number of the publish on its channel, from 1.
     """
 
     def __init__(self, sequence: int) -> None:
@@ -169,12 +169,12 @@ class PublishNacked(PublishFailed):
 
 
 class PublishReturned(PublishFailed):
-    """A mandatory message reached no queue (basic.return).
+    """A mandatory message was unroutable (basic.return).
 
     Args:
         code: the reply code, 312 when there was no route.
         text: the broker's text.
-        message: the message as it came back.
+        message: the returned message.
     """
 
     def __init__(self, code: int, text: str, message: ReturnedMessage) -> None:
@@ -187,11 +187,11 @@ class PublishReturned(PublishFailed):
 
 
 class BulkPublishFailed(PublishFailed):
-    """Some messages of a bulk publish were not taken.
+    """Some messages of a bulk publish were not confirmed.
 
     Args:
-        confirmed: how many the broker took.
-        failures: pairs of the message's position in the bulk, from 0, and the reason; the first
+        confirmed: number of confirmed messages.
+        failures: pairs of the message's position in the bulk, from 0, and the error; the first
             ones, in order.
     """
 
@@ -205,13 +205,13 @@ class BulkPublishFailed(PublishFailed):
 
 
 class ReplyError(AMQPError):
-    """The broker closed a channel or the connection and said why.
+    """The broker closed a channel or the connection, with a code and a text.
 
     Args:
         code: the reply code.
         text: the reply text, for example "NOT_FOUND - no queue 'q' in vhost '/'".
-        class_id: class of the method that failed, 0 when it was none in particular.
-        method_id: the method that failed.
+        class_id: class of the method that failed, 0 for no method.
+        method_id: method that failed.
     """
 
     def __init__(self, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
@@ -243,7 +243,7 @@ class MethodSyntaxError(AMQPConnectionClosed):
 
 
 class CommandInvalid(AMQPConnectionClosed):
-    """503: a method that makes no sense here."""
+    """503: a method that is not valid here."""
 
 
 class ChannelNumberError(AMQPConnectionClosed):
@@ -255,15 +255,15 @@ class UnexpectedFrame(AMQPConnectionClosed):
 
 
 class ResourceError(AMQPConnectionClosed):
-    """506: the broker is short of something."""
+    """506: the broker is short of a resource."""
 
 
 class NotAllowed(AMQPConnectionClosed):
-    """530: something that this user may not do, or that the broker forbids."""
+    """530: not permitted for this user, or forbidden by the broker."""
 
 
 class NotImplementedByBroker(AMQPConnectionClosed):
-    """540: the broker does not do that."""
+    """540: the broker does not implement that."""
 
 
 class InternalError(AMQPConnectionClosed):
@@ -271,15 +271,15 @@ class InternalError(AMQPConnectionClosed):
 
 
 class ChannelClosed(ReplyError):
-    """The broker closed the channel; open a new one to go on."""
+    """The broker closed the channel; open a new one to continue."""
 
 
 class ContentTooLarge(ChannelClosed):
-    """311: a message was larger than the broker takes."""
+    """311: a message is larger than the broker's limit."""
 
 
 class NoConsumers(ChannelClosed):
-    """313: an immediate message found no consumer."""
+    """313: an immediate message had no consumer."""
 
 
 class AccessRefused(ChannelClosed):
@@ -287,11 +287,11 @@ class AccessRefused(ChannelClosed):
 
 
 class NotFound(ChannelClosed):
-    """404: there is no such queue or exchange."""
+    """404: the queue or exchange does not exist."""
 
 
 class ResourceLocked(ChannelClosed):
-    """405: another connection owns the queue."""
+    """405: the queue is exclusive to another connection."""
 
 
 class PreconditionFailed(ChannelClosed):
@@ -299,7 +299,7 @@ class PreconditionFailed(ChannelClosed):
 
 
 class LeaseLost(ChannelClosed):
-    """413: a claim was released, because its time was over or an operator said so."""
+    """413: a claim was released, because it expired or an operator released it."""
 
 
 class GenerationChanged(ChannelClosed):
@@ -307,7 +307,7 @@ class GenerationChanged(ChannelClosed):
 
 
 class RangeGone(ChannelClosed):
-    """410: retention has let messages go that were asked for."""
+    """410: retention has removed requested messages."""
 
 
 class RecordDamaged(ChannelClosed):
@@ -349,10 +349,10 @@ _SOFT: dict[int, type[ChannelClosed]] = {
 def closed_connection(
     code: int, text: str, class_id: int = 0, method_id: int = 0
 ) -> AMQPConnectionClosed:
-    """The exception for a connection.close from the broker."""
+    """Return the exception for a connection.close from the broker."""
     return _HARD.get(code, AMQPConnectionClosed)(code, text, class_id, method_id)
 
 
 def closed_channel(code: int, text: str, class_id: int = 0, method_id: int = 0) -> ChannelClosed:
-    """The exception for a channel.close from the broker."""
+    """Return the exception for a channel.close from the broker."""
     return _SOFT.get(code, ChannelClosed)(code, text, class_id, method_id)

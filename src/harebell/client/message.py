@@ -1,6 +1,6 @@
-"""Messages as an application sees them: a body, its route, and its properties by name.
+"""Messages for applications: a body, a route, and properties by name.
 
-Encoded properties stay encoded until one is read, and equal properties are encoded once:
+Properties stay encoded until one is read, and equal properties are encoded once:
 most messages of a program differ only in their body.
 """
 
@@ -43,7 +43,7 @@ PROPERTY_NAMES = frozenset(PropertyArguments.__annotations__)
 
 
 class _Property(Generic[T]):
-    """One of the properties, as an attribute of the message."""
+    """A property as an attribute of the message."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -60,11 +60,11 @@ class _Property(Generic[T]):
 
 
 class Content:
-    """A body with its properties; what messages in both directions have in common.
+    """A body with its properties; common to published and received messages.
 
     Args:
         body: the body.
-        exchange: the exchange it goes to or came through, "" for the default exchange.
+        exchange: the exchange that it was or will be published to, "" for the default exchange.
         routing_key: its routing key.
         encoded: its properties, encoded.
     """
@@ -94,14 +94,14 @@ class Content:
 
     @property
     def properties(self) -> BasicProperties:
-        """All properties; those that are absent are None."""
+        """All properties; missing ones are None."""
         if self._properties is None:
             self._properties = decode_properties(self.encoded.raw)
         return self._properties
 
     @property
     def headers(self) -> dict[str, Any]:
-        """The header table, empty when the message has none."""
+        """The header table, empty if the message has none."""
         return self.properties.headers or {}
 
     def __repr__(self) -> str:
@@ -115,9 +115,9 @@ class Message(Content):
     """A message to publish.
 
     Args:
-        body: the body; text has to be encoded by the caller, who knows how.
-        exchange: where to publish it; None leaves it to the call of `publish`.
-        routing_key: the routing key; None leaves it to the call of `publish`.
+        body: the body; text must be encoded by the caller.
+        exchange: the exchange; None uses that of the call of `publish`.
+        routing_key: the routing key; None uses that of the call of `publish`.
         properties: content_type, headers, delivery_mode and so on.
     """
 
@@ -139,19 +139,19 @@ class Message(Content):
 
 
 class ReturnedMessage(Content):
-    """A mandatory message that came back."""
+    """A returned mandatory message."""
 
     __slots__ = ()
 
 
 class Delivered(Content):
-    """A message from a queue, as `consume` and `get` hand it out.
+    """A message from a queue, as returned by `consume` and `get`.
 
     Args:
         delivery_tag: its number on its channel.
         redelivered: whether it was delivered before.
-        consumer_tag: the consumer it came to, "" from `get`.
-        message_count: from `get`, how many messages are left in the queue.
+        consumer_tag: tag of its consumer, "" from `get`.
+        message_count: from `get`, number of messages left in the queue.
     """
 
     __slots__ = ("consumer_tag", "delivery_tag", "message_count", "redelivered")
@@ -175,10 +175,10 @@ class Delivered(Content):
 
 
 def octets(body: Body) -> bytes:
-    """The body as bytes.
+    """Return the body as bytes.
 
     Raises:
-        TypeError: it is text, or something else that has no octets.
+        TypeError: it is text, or another type without bytes.
     """
     if isinstance(body, bytes):
         return body
@@ -192,13 +192,13 @@ def octets(body: Body) -> bytes:
 def outgoing(
     body: Body | Message, exchange: str, routing_key: str, arguments: Mapping[str, Any]
 ) -> WireMessage:
-    """What `publish` was asked to send.
+    """Return the message for the arguments of `publish`.
 
     Args:
-        body: a body, or a message that may bring its own exchange and routing key.
-        exchange: where to, unless the message says so.
-        routing_key: with which key, unless the message says so.
-        arguments: properties by name; a message has its own.
+        body: a body, or a message that may have its own exchange and routing key.
+        exchange: the exchange, unless the message has its own.
+        routing_key: the routing key, unless the message has its own.
+        arguments: properties by name; not used for a message, which has its own.
     """
     if not isinstance(body, Message):
         return WireMessage(exchange, routing_key, encode_arguments(arguments), octets(body))
@@ -218,7 +218,7 @@ Item = Body | Message | tuple[str, Body]
 def outgoing_item(
     item: Item, exchange: str, routing_key: str, encoded: Properties, arguments: Mapping[str, Any]
 ) -> WireMessage:
-    """One item of `publish_many`: a body, a (routing key, body) pair, or a message."""
+    """Return the message for an item of `publish_many`: body, (routing key, body) or message."""
     if isinstance(item, bytes):
         return WireMessage(exchange, routing_key, encoded, item)
     if isinstance(item, tuple):
@@ -231,17 +231,17 @@ _cache: dict[tuple[tuple[str, Any], ...], Properties] = {}
 
 
 def encode_arguments(arguments: Mapping[str, Any]) -> Properties:
-    """Properties given by name, encoded. Those without headers are remembered.
+    """Encode properties given by name. Results without headers are cached.
 
     Raises:
-        TypeError: a name that is no property, or a value of the wrong type.
+        TypeError: a name is not a property, or a value has the wrong type.
         ValueError: a value that does not fit.
     """
     if not arguments:
         return NO_PROPERTIES
     if "headers" in arguments or "timestamp" in arguments or "message_id" in arguments:
         return _encode(arguments)
-    # True equals 1 and hashes like it: the types are part of what was asked for.
+    # True equals 1 and has the same hash: the types must be part of the key.
     key = tuple(
         (name, value) for name, value in arguments.items() if not isinstance(value, bool | float)
     )
@@ -260,7 +260,7 @@ def encode_arguments(arguments: Mapping[str, Any]) -> Properties:
 
 
 def encode_once(arguments: Mapping[str, Any]) -> Properties:
-    """The same for properties that are different each time: they are not remembered."""
+    """Encode properties that differ each time, without the cache."""
     return _encode(arguments)
 
 

@@ -1,4 +1,4 @@
-"""TLS for amqps:// addresses. The certificate is checked unless the address disables it."""
+"""TLS for amqps:// addresses. The certificate is verified unless the address disables it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harebell.client.url import URL, VERIFY_NONE, VERIFY_PEER, URLError
 
 
 def client_context(url: URL) -> ssl.SSLContext:
-    """The TLS settings that an address asks for.
+    """Return the TLS settings for an address.
 
     Raises:
         ConnectionFailed: a certificate file cannot be read.
@@ -30,14 +30,14 @@ def client_context(url: URL) -> ssl.SSLContext:
 
 
 def chosen_context(url: URL, given: ssl.SSLContext | None) -> ssl.SSLContext | None:
-    """The TLS settings of a connection; None without TLS.
+    """Return the TLS settings of a connection; None without TLS.
 
     Args:
         url: the address.
-        given: settings of the program's own, instead of those of the address.
+        given: settings of the program, instead of those of the address.
 
     Raises:
-        URLError: the address says other things than what was given.
+        URLError: the address contradicts them.
         ConnectionFailed: a certificate file cannot be read.
     """
     if given is None:
@@ -53,12 +53,12 @@ def chosen_context(url: URL, given: ssl.SSLContext | None) -> ssl.SSLContext | N
 
 
 def server_name(url: URL) -> str:
-    """The name to ask for and to check the certificate against."""
+    """Return the name for SNI and for the verification of the certificate."""
     return url.server_name_indication or url.host
 
 
 def explain(url: URL, error: ssl.SSLError) -> ConnectionFailed:
-    """What a failed TLS handshake means for the user."""
+    """Return an explanation of a failed TLS handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return ConnectionFailed(
             f"the certificate of {url.address} was not accepted for {server_name(url)!r}: "

@@ -6,9 +6,9 @@ r"""amqp:// and amqps:// addresses: where to connect, as whom, and how.
     \___/   \___/ \______/ \____________/ \__/ \_________/ \_______________________/
     scheme  user  password      host      port    vhost         parameters
 
-Percent-encoding, the defaults and the parameters are those of RabbitMQ's URI specification. Its one
-trap is kept: no path at all means the virtual host `/`, while a bare trailing slash means the
-virtual host with the empty name.
+Percent-encoding, the defaults and the parameters are those of RabbitMQ's URI specification, also
+in this case: no path at all is the virtual host `/`, while a bare trailing slash is the virtual
+host with the empty name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERIFY_PEER = "verify_peer"
 VERIFY_NONE = "verify_none"
 
 VERSIONS = ("0-8", "0-9", "0-9-1", "0-10", "0-10t")
-"""Versions of AMQP that the client speaks."""
+"""Versions of AMQP that the client supports."""
 NEWEST = "0-9-1"
 FINAL = "0-10"
 _PROTOCOLS = ("amqp", "amqps")
@@ -38,7 +38,7 @@ _LONG_MAX = 0xFFFF_FFFF
 
 
 class URLError(ValueError):
-    """An address that cannot be used; the text names the part, never the password."""
+    """An invalid address; the text names the part, never the password."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,18 @@ class URL:
         password: the user's password; never printed.
         vhost: virtual host.
         tls: whether the connection is encrypted.
-        heartbeat: seconds, 0 for none, None for what the broker proposes.
+        heartbeat: seconds, 0 for none, None for the broker's value.
         connection_timeout: seconds for connecting and the handshake together.
-        channel_max: most channels wanted, None for what the broker proposes.
-        frame_max: largest frame wanted, in octets, None for what the broker proposes.
-        auth_mechanism: PLAIN or AMQPLAIN; None takes PLAIN if it is offered.
-        name: what operators see this connection called.
+        channel_max: maximum number of channels, None for the broker's value.
+        frame_max: maximum frame size, in bytes, None for the broker's value.
+        auth_mechanism: PLAIN or AMQPLAIN; None prefers PLAIN.
+        name: name of the connection, as shown in management.
         cacertfile: PEM file of the authorities to trust instead of the system's.
         certfile: PEM file of our own certificate.
         keyfile: PEM file of its key.
         verify: verify_peer, or verify_none together with `insecure`.
-        insecure: disables the check of the broker's certificate, with a warning.
-        server_name_indication: the name asked for and checked instead of `host`.
+        insecure: disables the verification of the broker's certificate, with a warning.
+        server_name_indication: the name to send and to verify instead of `host`.
         version: of AMQP, for example "0-8".
     """
 
@@ -99,7 +99,7 @@ class URL:
 
     @property
     def address(self) -> str:
-        """Host and port as people write them."""
+        """Host and port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
@@ -114,20 +114,20 @@ class URL:
 
     @classmethod
     def of(cls, url: str | URL, version: str | None = None) -> URL:
-        """An address from either form; `version` counts more than what it says itself.
+        """Return a URL for a URL or a text; `version` overrides that of the address.
 
         Raises:
-            URLError: the part that is wrong, and how to mend it.
+            URLError: a part is invalid; the text says how to correct it.
         """
         address = url if isinstance(url, URL) else cls.parse(url)
         return address if version is None else replace(address, version=version)
 
     @classmethod
     def parse(cls, text: str) -> URL:
-        """Read an address.
+        """Parse an address.
 
         Raises:
-            URLError: the part that is wrong, and how to mend it.
+            URLError: a part is invalid; the text says how to correct it.
         """
         scheme, separator, rest = text.strip().partition("://")
         protocol, plus, version = scheme.lower().partition("+")
@@ -152,10 +152,10 @@ class URL:
 
 
 def check_version(version: str) -> None:
-    """See that the client speaks a version.
+    """Check that the client supports a version.
 
     Raises:
-        URLError: it does not; the text has those that it speaks.
+        URLError: it does not; the text lists the supported ones.
     """
     if version not in VERSIONS:
         raise URLError(f"AMQP {version!r} is unknown: use {', '.join(VERSIONS)}")
@@ -170,7 +170,7 @@ def _read_authority(authority: str, tls: bool, fields: dict[str, Any]) -> None:
         if ":" in password:
             raise URLError("a ':' inside the password must be written as %3A")
         fields["username"] = _decode(user, "user name")
-        # A user without a password is not given the default user's password.
+        # A user without a password does not get the default user's password.
         fields["password"] = _decode(password, "password", secret=True) if colon else ""
     host, port = _split_port(place)
     if host:
@@ -241,7 +241,7 @@ def _timeout(name: str, value: str) -> float:
 def _frame_max(name: str, value: str) -> int:
     number = _whole(0, _LONG_MAX)(name, value)
     if 0 < number < FRAME_MIN_BYTES:
-        # AMQP 0-9-1 4.2.3: no peer may insist on less than frame-min-size.
+        # AMQP 0-9-1 4.2.3: no peer may require less than frame-min-size.
         raise URLError(f"{name}={value} is below the smallest frame, {FRAME_MIN_BYTES} octets")
     return number
 

@@ -1,1 +1,1 @@
-"""Pipelines: what one file describes, checked without Spark and run on it."""
+"""Pipelines: described in one file, checked without Spark and run on it."""

@@ -1,7 +1,7 @@
 """Check a pipeline file: return its `Description`, or raise all errors in it.
 
-Nothing here starts Spark or connects to a broker: `harebell pipeline check` takes a moment, and a
-wrong file is told before anything was read from a queue.
+Nothing here starts Spark or connects to a broker, so `harebell pipeline check` is fast, and an
+invalid file is reported before anything is read from a queue.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def check(path: Path, variables: Mapping[str, str] | None = None) -> Description:
-    """Read a file.
+    """Parse and check a file.
 
     Args:
         path: the file.
-        variables: what `${NAME}` in it stands for, beside the environment.
+        variables: values for `${NAME}`, in addition to the environment.
 
     Raises:
         PipelineError: it cannot be read.
-        DescriptionError: everything that is wrong with it, each with its line.
+        DescriptionError: all errors of the file, each with its line.
     """
     root = read(path, {**os.environ, **(variables or {})})
     return understand(root, path)
 
 
 def understand(root: Node, path: Path) -> Description:
-    """The pipeline that a file's values describe.
+    """Return the pipeline for the values of a file.
 
     Raises:
-        DescriptionError: everything that is wrong with it.
+        DescriptionError: all errors of the file.
     """
     complaints = Complaints(str(path))
     if not root.is_mapping:
@@ -71,7 +71,7 @@ def understand(root: Node, path: Path) -> Description:
 
 
 class _Reader:
-    """Goes through a file once, with one list of complaints."""
+    """Read a file once, and gather its errors."""
 
     def __init__(self, root: Node, path: Path, complaints: Complaints) -> None:
         self._root = root
@@ -82,7 +82,7 @@ class _Reader:
         self._views: dict[str, int] = {}
 
     def description(self) -> Description:
-        """The whole."""
+        """Return the description."""
         unknown_keys(self._root, _KEYS, "the pipeline", self._complaints)
         name = self._name()
         sources = self._sources()
@@ -147,7 +147,7 @@ class _Reader:
             self._complaints.add(
                 line, f"the name {name!r} cannot be used in SQL: letters, digits and underscores"
             )
-        # Spark does not care for the case of a view's name.
+        # Spark ignores the case of a view's name.
         taken = {each.lower(): at for each, at in self._views.items()}
         if name.lower() in taken:
             self._complaints.add(
@@ -216,7 +216,7 @@ class _Reader:
         return Step(name, sql, stateful=bool(query.stateful))
 
     def _known(self, view: str, before: list[str], line: int) -> None:
-        # Without any view it is the source that is wrong, and that was told.
+        # Without any view the error is in the source, and is reported already.
         if before and view.lower() not in {each.lower() for each in before}:
             self._complaints.add(
                 line, f"there is no view {view!r} before this step: {did_you_mean(view, before)}"
@@ -318,7 +318,7 @@ class _Reader:
         return found
 
     def _together(self, found: Description) -> None:
-        """What is right alone and wrong together."""
+        """Check values that depend on each other."""
         stateful = [step for step in found.steps if step.stateful]
         rules: tuple[tuple[bool, str], ...] = (
             (
@@ -357,7 +357,7 @@ def _importable(module: str, directory: Path) -> bool:
 
 
 def _line_of(word: str, sql: str, node: Node) -> int:
-    """The line of a file in which some SQL names a view."""
+    """Return the line on which some SQL names a view."""
     pattern = re.compile(rf"\b{re.escape(word)}\b")
     found = (n for n, line in enumerate(sql.splitlines()) if pattern.search(line))
     return node.text_line + next(found, 0)

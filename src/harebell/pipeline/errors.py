@@ -1,4 +1,4 @@
-"""Errors of pipelines: one that cannot run, and every mistake in a file with its line.
+"""Errors of pipelines: one for a pipeline that cannot run, one for all errors in a file.
 
 orders.yaml:4: unknown key 'quue' in source: did you mean queue?
 """
@@ -11,16 +11,16 @@ from harebell.base.errors import HarebellError
 
 
 class PipelineError(HarebellError):
-    """A pipeline cannot be described, checked or run; the text says why and how to mend it."""
+    """A pipeline cannot be described, checked or run; the text says why and how to correct it."""
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """One thing that is wrong with a file.
+    """One error in a file.
 
     Args:
-        line: where, counted from 1.
-        text: what, and how to mend it.
+        line: its line, counted from 1.
+        text: the error, and how to correct it.
     """
 
     line: int
@@ -28,11 +28,11 @@ class Complaint:
 
 
 class DescriptionError(PipelineError):
-    """A file that does not describe a pipeline.
+    """A file that does not describe a valid pipeline.
 
     Args:
         file: its name.
-        complaints: everything that is wrong with it.
+        complaints: all errors.
     """
 
     def __init__(self, file: str, complaints: list[Complaint]) -> None:
@@ -43,25 +43,25 @@ class DescriptionError(PipelineError):
 
 @dataclass
 class Complaints:
-    """Gathers what is wrong with a file.
+    """Gather the errors of a file.
 
     Args:
         file: its name.
-        found: what has been found.
+        found: the errors so far.
     """
 
     file: str
     found: list[Complaint] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
-        """One more."""
+        """Add an error."""
         self.found.append(Complaint(line, text))
 
     def settle(self) -> None:
-        """Raise what was found, if anything was.
+        """Raise the errors, if there are any.
 
         Raises:
-            DescriptionError: something is wrong.
+            DescriptionError: there are errors.
         """
         if self.found:
             raise DescriptionError(self.file, self.found)

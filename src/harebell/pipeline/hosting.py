@@ -1,7 +1,7 @@
-"""Host pipelines in one driver: a Spark session, the runs in it, and how they are stopped.
+"""Run pipelines in one driver: a Spark session, its runs, and their stop.
 
-A JVM takes seconds to start and half a gigabyte, so pipelines that are named together share one.
-SIGTERM and SIGINT let every micro-batch under way end; a second one does not wait.
+A JVM takes seconds to start and half a gigabyte, so pipelines that are started together share one.
+SIGTERM and SIGINT let running micro-batches end; a second signal does not wait.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def host(
     spark: SparkSession | None = None,
     metrics: tuple[str, int] | None = None,
 ) -> list[PipelineState]:
-    """Run pipelines until all have ended; how they are then.
+    """Run pipelines until all have ended; return their final states.
 
     Args:
         pipelines: what to run.
-        registry: where others see their states.
+        registry: directory where other processes read the states.
         view: shows them.
-        settings: of Spark, over those of the pipelines.
-        spark: a session to use; None starts one, and stops it.
-        metrics: host and port where Prometheus can ask how they are; None is nowhere.
+        settings: of Spark, overriding those of the pipelines.
+        spark: a session to use; None starts one, and stops it at the end.
+        metrics: host and port of the Prometheus endpoint; None for no endpoint.
 
     Raises:
-        PipelineError: one could not be begun: its checkpoint is taken, a step is wrong.
+        PipelineError: one cannot start: its checkpoint is locked, or a step is invalid.
     """
     with ExitStack() as held:
         entries = [held.enter_context(PipelineEntry(registry, each.name)) for each in pipelines]
@@ -112,7 +112,7 @@ def _run(runs: Sequence[PipelineRun], view: View) -> None:
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set; the second one ends the process as usual."""
+    """Yield an event that SIGTERM and SIGINT set; the second signal ends the process as usual."""
     told = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield told
@@ -136,12 +136,12 @@ def _signals() -> Iterator[threading.Event]:
 def session(
     name: str, settings: Mapping[str, str], *, short_lived: bool = False
 ) -> Iterator[SparkSession]:
-    """A session of Spark, which ends with the context; one that the program has is used.
+    """Yield a session of Spark, stopped at the end; an active one is used and not stopped.
 
     Args:
         name: of the application.
-        settings: what differs from the defaults.
-        short_lived: whether starting fast matters more than running fast for hours.
+        settings: override the defaults.
+        short_lived: whether fast start matters more than throughput over hours.
 
     Raises:
         PipelineError: Spark cannot be started.
@@ -166,7 +166,7 @@ def session(
 
 
 def _active() -> SparkSession | None:
-    """The session that this program has, in a notebook for example."""
+    """Return the active session of this program, in a notebook for example."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -177,7 +177,7 @@ def _active() -> SparkSession | None:
 def _session(
     pipelines: Sequence[Description], settings: Mapping[str, str]
 ) -> AbstractContextManager[SparkSession]:
-    """A session for all of them.
+    """Return a session for all pipelines.
 
     Raises:
         PipelineError: it would be one of Spark Connect.

@@ -1,8 +1,8 @@
 """The pipelines of this machine and their states: a directory with a file for each.
 
-A pipeline writes its state there while it runs (`harebell pipeline list`, `status`, `stop` read
-it), and holds a lock on it, which is how the others know whether it lives: process numbers come
-again, locks of dead processes do not.
+A running pipeline writes its state there (`harebell pipeline list`, `status`, `stop` read it), and
+holds a lock. The lock shows others that it is alive: process ids are reused, while the locks of a
+dead process are released.
 
     <folder>/<name>.json    its state        <folder>/<name>.lock    held while it runs
 """
@@ -22,7 +22,7 @@ from harebell.pipeline.errors import PipelineError
 
 FOLDER_VARIABLE = "HAREBELL_PIPELINES"
 RUNNING = ("starting", "running", "stopping")
-"""The states of a pipeline whose process lives."""
+"""The states of a pipeline whose process is alive."""
 
 __getattr__ = deprecated_names(
     __name__,
@@ -39,22 +39,22 @@ class PipelineState:
 
     Args:
         name: of the pipeline.
-        file: where it is described.
-        pid: its process.
+        file: its file.
+        pid: its process id.
         state: starting, running, stopping, ended, failed; lost when its process died.
         started: seconds since 1970.
-        updated: the same, of this state.
+        updated: time of this state, in seconds since 1970.
         batch: number of the last micro-batch; -1 before the first.
         rows: rows read since it started.
         rate: rows read per second, of the last micro-batch.
-        batch_ms: how long that took.
+        batch_ms: duration of the last micro-batch, in milliseconds.
         batches: micro-batches since it started.
-        batch_seconds: how long they took together.
-        lag: messages that wait, by queue; missing where it is not known.
+        batch_seconds: duration of all micro-batches together, in seconds.
+        lag: unprocessed messages, by queue; without queues whose lag is unknown.
         written: rows written since it started, by sink.
-        bad: rows that could not be read, since it started.
+        bad: unreadable rows, since it started.
         error: why it failed.
-        unreached: whether that was because there was no broker, or it did not let us in.
+        unreached: whether it failed because the broker was unreachable or refused the login.
     """
 
     name: str
@@ -77,7 +77,7 @@ class PipelineState:
 
 
 def default_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where states are kept."""
+    """Return the default directory of states."""
     environment = os.environ if environment is None else environment
     if environment.get(FOLDER_VARIABLE):
         return Path(environment[FOLDER_VARIABLE])
@@ -86,7 +86,7 @@ def default_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 class PipelineEntry:
-    """A pipeline's place in the registry, held as a context while it runs.
+    """The entry of a pipeline in the registry: a context manager that holds its lock.
 
     Args:
         directory: the registry.
@@ -99,10 +99,10 @@ class PipelineEntry:
         self._descriptor = -1
 
     def __enter__(self) -> PipelineEntry:
-        """Take the place.
+        """Lock the entry.
 
         Raises:
-            PipelineError: a pipeline of this name runs.
+            PipelineError: a pipeline of this name is running.
         """
         self._lock.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -122,23 +122,23 @@ class PipelineEntry:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Give it back; the last state stays."""
+        """Release the lock; the last state is kept."""
         os.close(self._descriptor)
 
     def write(self, state: PipelineState) -> None:
-        """Let others see a state, whole."""
+        """Write a state, atomically."""
         fresh = self._file.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(state)))
         fresh.replace(self._file)
 
 
 def states(directory: Path) -> list[PipelineState]:
-    """All states, by name."""
+    """Return all states, by name."""
     return [_state(file) for file in sorted(directory.glob("*.json"))]
 
 
 def state_of(directory: Path, name: str) -> PipelineState:
-    """The state of one pipeline.
+    """Return the state of one pipeline.
 
     Raises:
         PipelineError: there is none of that name.
@@ -155,7 +155,7 @@ def state_of(directory: Path, name: str) -> PipelineState:
 
 
 def alive(directory: Path, name: str) -> bool:
-    """Whether a pipeline runs."""
+    """True if a pipeline is running."""
     try:
         descriptor = os.open(directory / f"{name}.lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -11,7 +11,7 @@ from harebell.pipeline.registry import PipelineState
 
 
 def line_of(state: PipelineState) -> str:
-    """A pipeline's last micro-batch as a line."""
+    """Format a pipeline's last micro-batch as a line."""
     lag = f", {sum(state.lag.values()):,} behind" if state.lag else ""
     bad = f", {state.bad:,} bad" if state.bad else ""
     return (
@@ -21,7 +21,7 @@ def line_of(state: PipelineState) -> str:
 
 
 def end_of(state: PipelineState) -> str:
-    """How a pipeline ended."""
+    """Describe how a pipeline ended."""
     if state.state == "failed":
         return f"{state.name}: failed: {state.error}"
     wrote = ", ".join(f"{count:,} to {name}" for name, count in state.written.items())
@@ -30,11 +30,11 @@ def end_of(state: PipelineState) -> str:
 
 
 class View:
-    """The view of some runs, as a context.
+    """Show some runs, as a context manager.
 
     Args:
         echo: prints a line where there is no terminal.
-        terminal: whether there is one; None looks.
+        terminal: whether output is a terminal; None detects it.
     """
 
     def __init__(self, echo: Callable[[str], None], terminal: bool | None = None) -> None:
@@ -45,7 +45,7 @@ class View:
             self._live = _live()
 
     def __enter__(self) -> View:
-        """Begin."""
+        """Start the live table."""
         if self._live is not None:
             self._live.start()
         return self
@@ -56,19 +56,19 @@ class View:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End."""
+        """Stop the live table."""
         if self._live is not None:
             self._live.stop()
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a line."""
         if self._live is not None:
             self._live.console.print(text, markup=False, highlight=False)
         else:
             self._echo(text)
 
     def show(self, states: Iterable[PipelineState]) -> None:
-        """What there is to see now."""
+        """Update the output."""
         shown = list(states)
         if self._live is not None:
             self._live.update(_table(shown))

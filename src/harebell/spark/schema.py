@@ -1,7 +1,7 @@
-"""The columns of a message, and which of them a query wants.
+"""The columns of a message, and the columns that a query selects.
 
-Spark does not tell a Python source which columns a query uses, but it hands over the schema that
-the user gave: `.schema("value binary, routing_key string")` makes the source build, keep and send
+Spark does not pass the columns of a query to a Python source, but it passes the schema that the
+user gave: with `.schema("value binary, routing_key string")` the source builds, stores and sends
 only these. With `bodyFormat` the column `value` is text or a struct.
 """
 
@@ -67,21 +67,21 @@ MESSAGE = StructType(
 HEADERS_JSON = StructField("headers_json", _STRING)
 HEADERS_RAW = StructField("headers_raw", BinaryType())
 EVERYTHING = StructType([*MESSAGE.fields, HEADERS_JSON, HEADERS_RAW])
-"""Every column that can be asked for."""
+"""All columns that can be selected."""
 _CORRUPT = StructField(CORRUPT, _STRING)
 
 
 class SchemaError(HarebellError, ValueError):
-    """The schema asks for a column that a message does not have."""
+    """The schema has a column that messages do not have."""
 
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """The wanted columns.
+    """The selected columns.
 
     Args:
-        columns: names of those that the broker has, in their order.
-        fields: names of the wanted fields of `properties`, in their order.
+        columns: names of the columns that the broker provides, in their order.
+        fields: names of the selected fields of `properties`, in their order.
     """
 
     columns: tuple[str, ...]
@@ -91,7 +91,7 @@ class ColumnSelection:
 def message_schema(
     *, properties: bool = True, headers: bool = True, json: bool = False, raw: bool = False
 ) -> StructType:
-    """The columns of a message: those of `MESSAGE`, without some or with more."""
+    """Return the columns of a message: `MESSAGE`, with columns removed or added by options."""
     left_out = {
         name for name, wanted in (("properties", properties), ("headers", headers)) if not wanted
     }
@@ -101,7 +101,7 @@ def message_schema(
 
 
 def with_body(schema: StructType, options: Options) -> StructType | str:
-    """The schema with `value` in its format; a text where Spark has to read the user's part.
+    """Return the schema with `value` in its format; text where Spark parses the user's schema.
 
     Raises:
         SchemaError: bodies are JSON, and no schema is given.
@@ -125,14 +125,14 @@ def with_body(schema: StructType, options: Options) -> StructType | str:
 
 
 def select(schema: StructType, body_format: str = BINARY) -> ColumnSelection:
-    """What a schema asks for.
+    """Return the columns that a schema selects.
 
     Args:
-        schema: as Spark hands it over.
-        body_format: what `value` is.
+        schema: as Spark passes it.
+        body_format: type of `value`.
 
     Raises:
-        SchemaError: it names a column or a type that a message does not have.
+        SchemaError: it has a column or a type that messages do not have.
     """
     if not schema.fields:
         raise SchemaError(f"the schema has no columns; a message has {_names(MESSAGE)}")

@@ -1,9 +1,9 @@
 """A Spark session with defaults that fit one machine and streams of messages.
 
 Spark's own defaults are for clusters: 200 shuffle partitions, a web server, a checkpoint writer
-that forks processes, and addresses that other machines can reach. What a program sets itself wins.
-With the master of a cluster the session keeps Spark's defaults for clusters, and carries Harebell
-to the executors. Nothing else changes.
+that forks processes, and addresses that other machines can reach. Settings of a program override
+these. With the master of a cluster the session keeps Spark's defaults for clusters, and sends
+Harebell to the executors. Nothing else changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ANYWHERE = {
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.scheduler.mode": "FAIR",
-    # A task that runs twice at a time would publish twice where a sink is at-least-once.
+    # A speculative second attempt would publish twice with an at-least-once sink.
     "spark.speculation": "false",
     "spark.log.level": "ERROR",
 }
@@ -45,11 +45,11 @@ _ANYWHERE = {
 def defaults(
     cores: int, *, short_lived: bool = False, master: Master | None = None
 ) -> dict[str, str]:
-    """The settings.
+    """Return the default settings.
 
     Args:
         cores: how many tasks run at a time on this machine.
-        short_lived: whether starting fast matters more than running fast for hours.
+        short_lived: whether fast start matters more than throughput over hours.
         master: where tasks run; None for threads on this machine.
     """
     master = master or master_of(f"local[{cores}]")
@@ -61,7 +61,7 @@ def defaults(
         settings |= {
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
-            # Renames files, which is atomic on local disks only.
+            # Uses rename, which is atomic on local disks only.
             "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
             "spark.driver.memory": "1g",
         }
@@ -78,18 +78,18 @@ def build_session(
     short_lived: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start a session, or take the one there is.
+    """Start a session, or return the active one.
 
     Args:
         name: of the application.
         master: where tasks run (`runtime.masters`), which may be the address of a server
             of Spark Connect; None for what the settings say, or else this machine.
         cores: how many tasks run at a time on this machine; None for all cores.
-        short_lived: whether starting fast matters more than running fast for hours.
-        settings: what differs from the defaults.
+        short_lived: whether fast start matters more than throughput over hours.
+        settings: override the defaults.
 
     Raises:
-        SessionError: there is no Java that Spark could run with, or no such master.
+        SessionError: no suitable Java was found, or the master is invalid.
     """
     given = dict(settings or {})
     cores = cores or os.cpu_count() or 1
@@ -119,17 +119,17 @@ def build_session(
 
 
 def java_options(places: SparkHomeCache, options: str) -> str:
-    """Options for a JVM, with the class-data archive where there is one."""
+    """Return options for a JVM, with the class-data archive if there is one."""
     if not places.archive.is_file():
         return options
-    # Without the two logs a stale archive would be complained of, which is only not used.
+    # Without the two log options the JVM warns of a stale archive, which it only ignores.
     archive = f"-XX:SharedArchiveFile={places.archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
     words = [word for word in options.split() if word != "-Xshare:auto"]
     return " ".join([*words, "-Xshare:auto", archive])
 
 
 def _prepare_environment(master: Master, places: SparkHomeCache) -> None:
-    """What Spark's launcher and its Python workers read, which are processes of their own."""
+    """Set the environment of Spark's launcher and its Python workers, which are processes."""
     environment = os.environ
     environment.setdefault("PYSPARK_PYTHON", sys.executable)
     environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -142,5 +142,5 @@ def _prepare_environment(master: Master, places: SparkHomeCache) -> None:
         try:
             environment["SPARK_HOME"] = str(make_overlay(places))
         except OSError:
-            # It only makes workers start faster; a home without a writable cache works, too.
+            # The overlay only makes workers start faster; a read-only cache is no error.
             return

@@ -1,7 +1,7 @@
-"""The data source `harebell`, as Spark finds it.
+"""The data source `harebell`, registered with Spark.
 
-`pyspark_harebell` makes Spark find it without registration; where that package cannot be seen,
-`spark.dataSource.register(QueueSource)` does the same.
+Spark finds it through `pyspark_harebell`; if that package is not installed,
+`spark.dataSource.register(QueueSource)` registers it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class QueueSource(SinkSource):
     """Queues as streams of messages.
 
     Args:
-        options: what the user gave (`harebell.spark.options.source_options`).
+        options: the options of the user (`harebell.spark.options.source_options`).
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -50,18 +50,18 @@ class QueueSource(SinkSource):
                     'one, and say which queue by .option("queue", ...), or which exchange by '
                     '.option("exchange", ...)'
                 )
-            # Spark does not say yet whether it is to read or to write. Each side checks its own
-            # names, and lists them.
+            # Spark does not pass yet whether it will read or write. Each side checks its own names,
+            # and lists them in errors.
             if name.lower() not in names and nearest(name.lower(), names):
                 raise OptionError(unknown(name, names))
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """Return the name of the format."""
         return "harebell"
 
     def schema(self) -> StructType | str:
-        """All columns of a message that were not excluded."""
+        """Return all columns of a message that were not excluded."""
         requested = self._asked
         columns = message_schema(
             properties=requested.include_properties,
@@ -72,11 +72,11 @@ class QueueSource(SinkSource):
         return with_body(columns, requested)
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
-        """A reader for the columns that the user wants."""
+        """Return a stream reader for the selected columns."""
         return QueueStreamReader(for_stream(self._asked), schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader that looks at what is there and leaves it there."""
+        """Return a batch reader, which does not consume."""
         requested = for_batch(self._asked)
         return (
             FilteredBatchReader(requested, schema)
@@ -86,5 +86,5 @@ class QueueSource(SinkSource):
 
     @property
     def _asked(self) -> Options:
-        # Not before it is asked for: Spark makes a source to write with, too.
+        # Parsed on demand: Spark also makes a source for writing.
         return parse(self.options)

@@ -7,7 +7,7 @@
         async for message in channel.consume("jobs"):
             await message.ack()
 
-Everything of one connection belongs to one event loop.
+A connection belongs to one event loop.
 """
 
 from __future__ import annotations

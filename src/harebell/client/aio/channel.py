@@ -40,7 +40,7 @@ _PUBLISHES_PER_TURN = 256
 def awaited(
     verb: Callable[Concatenate[Any, P], Call[T]],
 ) -> Callable[Concatenate[Channel, P], Coroutine[Any, Any, T]]:
-    """The verb of the core as a coroutine."""
+    """Return a verb of the core as a coroutine."""
 
     @functools.wraps(verb)
     async def run(channel: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -104,7 +104,7 @@ class Channel(SharedChannel):
             self._flowing.clear()
 
     def _on_closed(self, error: AMQPError) -> None:
-        # Wake what waits in `ready_to_publish`: it finds the channel closed.
+        # Wake the tasks that wait in `ready_to_publish`: they find the channel closed.
         self._flowing.set()
         super()._on_closed(error)
 
@@ -125,14 +125,14 @@ class Channel(SharedChannel):
 
         Args:
             body: the body, or a `Message`.
-            exchange: where to; "" is the default exchange, whose routing keys are queue names.
+            exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
             routing_key: the routing key.
-            mandatory: fail if it reaches no queue.
+            mandatory: fail if it is unroutable.
             properties: content_type, headers, delivery_mode (2 is persistent) and so on.
 
         Raises:
-            PublishNacked: the broker did not take it.
-            PublishReturned: it was mandatory and there was no queue for it.
+            PublishNacked: the broker refused it.
+            PublishReturned: it was mandatory and unroutable.
         """
         await self.ready_to_publish()
         message = outgoing(body, exchange, routing_key, properties)
@@ -172,19 +172,19 @@ class Channel(SharedChannel):
         progress: Callable[[int], None] | None = None,
         **properties: Unpack[PropertyArguments],
     ) -> int:
-        """Publish many messages with many confirms on their way at once.
+        """Publish many messages, with many unconfirmed at a time.
 
         Args:
             items: bodies, (routing key, body) pairs, or messages.
-            exchange: where to, unless a message says so.
-            routing_key: the routing key, unless an item says so.
-            mandatory: fail if one reaches no queue.
-            window: most messages that wait for their confirm.
-            progress: called now and then with how many were confirmed.
+            exchange: the exchange, unless a message has its own.
+            routing_key: the routing key, unless an item has its own.
+            mandatory: fail if one is unroutable.
+            window: maximum number of unconfirmed messages.
+            progress: called now and then with the number of confirmed messages.
             properties: of all items that are not messages themselves.
 
         Returns:
-            How many the broker took: all of them.
+            The number of confirmed messages: all of them.
 
         Raises:
             BulkPublishFailed: which were not taken; those after the first failure were not all
@@ -211,7 +211,7 @@ class Channel(SharedChannel):
             await self._bulk_wait(bulk, 0)
             await self.written()
         except AMQPError as error:
-            # What was on its way has failed for the same reason; tell how much had not.
+            # Unconfirmed messages have failed for the same reason; report how many were not sent.
             if not bulk.failures:
                 raise
             raise BulkPublishFailed(bulk.confirmed, bulk.failures) from error
@@ -221,7 +221,7 @@ class Channel(SharedChannel):
 
     async def _bulk_room(self, bulk: Bulk, window: int) -> None:
         await self.written()
-        # Confirms are read while the loop turns; without a turn the window would fill up each time.
+        # The loop must run to read confirms; else the window would fill up each time.
         await asyncio.sleep(0)
         if bulk.outstanding >= window:
             await self._bulk_wait(bulk, window // 2)
@@ -238,7 +238,7 @@ class Channel(SharedChannel):
         bulk.on_low = None
 
     async def ready_to_publish(self) -> None:
-        """Wait while the connection recovers, the broker pauses us, or the socket is full."""
+        """Wait while the connection recovers, publishers are blocked, or the socket is full."""
         connection = self.connection
         connection.check_thread()
         if connection.recovering:
@@ -249,7 +249,7 @@ class Channel(SharedChannel):
             await connection.drain()
 
     async def written(self) -> None:
-        """Have the output written; wait only if the socket is full."""
+        """Write the output; wait only if the socket is full."""
         self.connection.touch()
         if self.connection.congested:
             await self.connection.drain()
@@ -271,10 +271,10 @@ class Channel(SharedChannel):
 
         Args:
             queue: the queue.
-            prefetch: most unacknowledged messages; None leaves the channel's qos as it is.
-            no_ack: messages count as processed when the broker has sent them.
-            exclusive: refuse if anybody else consumes from the queue.
-            tag: the consumer tag; "" makes one.
+            prefetch: maximum number of unacknowledged messages; None leaves the channel's qos.
+            no_ack: messages count as acknowledged when the broker has sent them.
+            exclusive: fail if the queue has another consumer.
+            tag: the consumer tag; "" generates one.
             arguments: for example {"x-priority": 10}.
             timeout: end the iteration after this many seconds without a message.
         """
@@ -282,14 +282,14 @@ class Channel(SharedChannel):
         return Consumer(self, queue, options, prefetch, timeout)
 
     async def get(self, queue: str, *, no_ack: bool = False) -> Delivery | None:
-        """Take one message from a queue; None when it is empty."""
+        """Get one message from a queue; None when it is empty."""
         await self.connection.usable()
         core = self.core
         call = core.get(queue, no_ack=no_ack)
         try:
             got = await self.connection.finish(call)
         except asyncio.CancelledError:
-            # The message is on its way, and nothing awaits it any more: requeue it.
+            # The message may arrive, and no task awaits it any more: requeue it.
             call.when_done(functools.partial(_put_back, core, no_ack))
             raise
         if got is None:
@@ -302,12 +302,12 @@ class Channel(SharedChannel):
         await self.written()
 
     async def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
-        """Give back by delivery tag."""
+        """Reject by delivery tag (basic.nack)."""
         self.core.nack(tag, multiple=multiple, requeue=requeue)
         await self.written()
 
     async def reject(self, tag: int, *, requeue: bool = False) -> None:
-        """Give back one by delivery tag."""
+        """Reject one delivery by delivery tag (basic.reject)."""
         self.core.reject(tag, requeue=requeue)
         await self.written()
 
@@ -315,7 +315,7 @@ class Channel(SharedChannel):
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Channel]:
-        """Publish and acknowledge all or nothing: commits at the end, rolls back on an exception.
+        """Publish and acknowledge atomically: commit at the end, roll back on an exception.
 
         The channel becomes transactional with the first use (AMQP 0-9-1, class tx) and stays so.
         """
@@ -330,7 +330,7 @@ class Channel(SharedChannel):
             if core.state is ChannelPhase.OPEN:
                 await connection.finish(core.rollback())
             raise
-        # Not the channel's present state: a transaction does not outlive its connection.
+        # Not the channel's present state: a transaction does not survive its connection.
         await connection.finish(core.commit())
 
     async def close(self) -> None:
@@ -346,7 +346,7 @@ class Channel(SharedChannel):
         await self.close()
 
     def ended(self, error: AMQPError) -> None:
-        """The connection is over: fail what waits."""
+        """Fail everything that waits: the connection has ended."""
         super().ended(error)
         self._flowing.set()
 

@@ -1,4 +1,4 @@
-"""Connections of the asyncio API: opening, recovery, the end."""
+"""Connections of the asyncio API: opening, recovery, closing."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Connection:
     """A connection to a broker. Get one from `connect`.
 
     Attributes:
-        blocked: set while the broker takes no publishes, because it is short of memory or disk.
-        unblocked: set while it does.
+        blocked: set while the broker blocks publishers, because it is short of memory or disk.
+        unblocked: set while it does not.
         channels: the open channels, by number.
         recovering: whether the connection was lost and is being restored.
         on_recovered: called after each recovery.
@@ -89,7 +89,7 @@ class Connection:
     # --- opening --------------------------------------------------------------------------------
 
     async def open(self) -> Connection:
-        """Connect; `connect` does it."""
+        """Connect; called by `connect`."""
         link = await self._dial()
         link.core.recorder = self._topology
         self._use(link)
@@ -113,7 +113,7 @@ class Connection:
         """Open a channel.
 
         Args:
-            confirms: whether `publish` waits for the broker's confirm; None where the version of
+            confirms: whether `publish` waits for the broker's confirm; None waits if the version of
                 AMQP has confirms.
         """
         await self.usable()
@@ -124,7 +124,7 @@ class Connection:
         return channel
 
     def requester(self) -> Requester:
-        """What sends requests and waits for their replies (RPC); use it with `async with`."""
+        """Return a client for requests and replies (RPC); use it with `async with`."""
         return Requester(self)
 
     # --- state ----------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Connection:
 
     @property
     def blocked_reason(self) -> str | None:
-        """Why the broker takes no publishes now."""
+        """Why the broker blocks publishers."""
         return self._core.blocked
 
     @property
@@ -151,25 +151,25 @@ class Connection:
 
     @property
     def extensions(self) -> dict[str, int]:
-        """Harebell's own classes of methods that the broker has, and their versions."""
+        """Harebell's protocol extensions that the broker supports, and their versions."""
         return extensions.announced(self._core.server_properties)
 
     @property
     def frame_max(self) -> int:
-        """Largest frame that was agreed on, in octets."""
+        """Negotiated maximum frame size, in bytes."""
         return self._core.frame_max
 
     @property
     def heartbeat(self) -> int:
-        """Heartbeat interval that was agreed on, in seconds, 0 for none."""
+        """Negotiated heartbeat interval, in seconds, 0 for none."""
         return self._core.heartbeat
 
     def name_now(self, queue: str) -> str:
-        """The present name of a queue that the broker had named before a recovery."""
+        """Return the present name of a queue that the broker had named before a recovery."""
         return queue if self._topology is None else self._topology.name_now(queue)
 
     async def wait_closed(self) -> None:
-        """Wait for the end of the connection; raises its error unless it was closed by us."""
+        """Wait until the connection is closed; raise its error unless this program closed it."""
         await self._over.wait()
         if self._error is not None and not isinstance(self._error, ClientClosed):
             raise self._error.with_traceback(None)
@@ -177,16 +177,16 @@ class Connection:
     # --- for channels ---------------------------------------------------------------------------
 
     def survives(self, error: AMQPError | None) -> bool:
-        """Whether the connection recovers from this, or is recovering already."""
+        """True if the connection recovers from this error, or is recovering already."""
         if self._recovery is None or self._closing or self._over.is_set():
             return False
         return self.recovering or recoverable(error)
 
     def check_thread(self) -> None:
-        """See that this is the thread of the connection's event loop.
+        """Check that this is the thread of the connection's event loop.
 
         Raises:
-            ConcurrentUse: it is another one.
+            ConcurrentUse: it is another thread.
         """
         if threading.get_ident() != self._thread:
             raise ConcurrentUse(
@@ -195,7 +195,7 @@ class Connection:
             )
 
     async def usable(self) -> None:
-        """Wait while the connection recovers; raises when it is closed."""
+        """Wait while the connection recovers; raise if it is closed."""
         self.check_thread()
         if not self.recovering and self._link is not None and not self._over.is_set():
             return
@@ -204,7 +204,7 @@ class Connection:
             raise self._error.with_traceback(None)
 
     async def finish(self, call: Call[T]) -> T:
-        """Wait for an answer."""
+        """Wait for the answer of a call."""
         self.touch()
         if not call.done:
             future: asyncio.Future[None] = self._loop.create_future()
@@ -213,7 +213,7 @@ class Connection:
         return call.value()
 
     async def waiting(self, something: Awaitable[Any]) -> None:
-        """Wait for what only reading can bring; it goes on even where deliveries pile up."""
+        """Wait for something that depends on reading; keep reading even if deliveries pile up."""
         self._awaiting += 1
         if self._link is not None and self._core.reading_paused:
             self._link.resume_reading()
@@ -224,7 +224,7 @@ class Connection:
             self._throttle()
 
     def taken(self) -> None:
-        """A delivery was taken from its inbox."""
+        """Account for a delivery that was taken from its inbox."""
         if self.buffered < CLIENT_BUFFER_MESSAGES // 2 and self._core.reading_paused:
             assert self._link is not None, "a delivery came without a connection"
             self._link.resume_reading()
@@ -235,42 +235,42 @@ class Connection:
             self._link.pause_reading()
 
     def touch(self) -> None:
-        """The core has output."""
+        """Schedule a write: the core has output."""
         if self._link is not None:
             self._link.touch()
 
     def later(self, action: Callable[[], None]) -> None:
-        """Run it in the loop, from whatever thread the garbage collector runs in."""
+        """Schedule a callback, from any thread in which the garbage collector may run."""
         with contextlib.suppress(RuntimeError):
             # Another thread may close the loop at any time.
             self._loop.call_soon_threadsafe(action)
 
     def remove_channel(self, number: int) -> None:
-        """The channel was closed by the broker."""
+        """Remove a channel that the broker has closed."""
         self.channels.pop(number, None)
 
     def forget_channel(self, number: int) -> None:
-        """The program has closed a channel, perhaps without the broker hearing of it."""
+        """Remove a channel that the program has closed, possibly while disconnected."""
         self.channels.pop(number, None)
         if self._topology is not None:
             self._topology.forget_channel(number)
 
     def forget_consumer(self, number: int, tag: str) -> None:
-        """The program dropped a consumer without cancelling it."""
+        """Cancel a consumer that the program dropped without cancelling it."""
         if self._topology is not None:
             self._topology.forget_consumer(number, tag)
 
     @property
     def congested(self) -> bool:
-        """Whether the socket takes no more for now."""
+        """True if the socket's write buffer is full."""
         return self._link is not None and self._link.congested
 
     async def drain(self) -> None:
-        """Wait until the socket takes more."""
+        """Wait until the write buffer has room."""
         if self._link is not None:
             await self._link.drain()
 
-    # --- the end, or not ------------------------------------------------------------------------
+    # --- the end and recovery -------------------------------------------------------------------
 
     def _on_blocked(self, reason: str | None) -> None:
         if reason is None:
@@ -304,7 +304,7 @@ class Connection:
             channel.ended(error)
 
     async def _recover(self, cause: AMQPError) -> None:
-        """Try until it works or cannot work any more."""
+        """Try to reconnect until it succeeds, or until the recovery gives up."""
         assert self._recovery is not None, "recovery was not asked for"
         backoff = Backoff(self._recovery, self._rng)
         error = cause
@@ -325,13 +325,13 @@ class Connection:
                     return
         finally:
             if self.recovering and not self._closing:
-                # Whatever the reason, what awaits the connection must not wait for ever.
+                # On any error: tasks that await the connection must not wait without end.
                 given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
                 given_up.__cause__ = error
                 self._end(given_up)
 
     async def _restore(self) -> None:
-        """One attempt: connect and replay the topology."""
+        """Make one attempt: connect and restore the topology."""
         assert self._topology is not None, "nothing was recorded"
         link = await self._dial()
         old = {number: channel.core for number, channel in self.channels.items()}
@@ -356,7 +356,7 @@ class Connection:
         for number, core in channels.items():
             channel = self.channels.get(number)
             if channel is None or channel.core is not old[number]:
-                # The program closed it while the connection was being restored.
+                # The program closed the connection while it was being restored.
                 core.close()
                 continue
             for tag in core.consumers.keys() - self._topology.channel(number).consumers.keys():
@@ -364,7 +364,7 @@ class Connection:
             channel.adopt(core)
 
     async def close(self) -> None:
-        """Close the connection in good order."""
+        """Close the connection gracefully."""
         self._closing = True
         if self._task is not None and not self._task.done():
             self._task.cancel()
@@ -387,7 +387,7 @@ class Connection:
 async def _drive(
     link: AsyncTransport, steps: Generator[Call[Any], None, dict[int, CoreChannel]]
 ) -> dict[int, CoreChannel]:
-    """Run a replay over a link."""
+    """Run a replay over a connection."""
     loop = asyncio.get_running_loop()
     try:
         call = next(steps)
@@ -410,7 +410,7 @@ def _setter(future: asyncio.Future[None]) -> Callable[[Call[Any]], None]:
 
 
 class _Connecting:
-    """What `connect` returns: to be awaited, or entered with `async with`."""
+    """The result of `connect`: await it, or enter it with `async with`."""
 
     def __init__(self, make: Callable[[], Connection]) -> None:
         self._make = make
@@ -437,20 +437,20 @@ def connect(
     properties: dict[str, Any] | None = None,
     ssl_context: ssl.SSLContext | None = None,
 ) -> _Connecting:
-    """Open a connection, to be awaited or to be entered with `async with`.
+    """Open a connection, to be awaited or entered with `async with`.
 
     Args:
         url: the address, amqp:// or amqps:// (`harebell.client.url`).
-        version: of AMQP, "0-8" for example, instead of what the address says.
+        version: version of AMQP, "0-8" for example, in place of that of the address.
         recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
             says how.
-        rng: entropy for the jitter of the delays between attempts.
+        rng: randomness for the jitter of the delays between attempts.
         properties: added to the client properties.
-        ssl_context: settings of TLS, instead of the parameters of an amqps:// address.
+        ssl_context: TLS settings, instead of the parameters of an amqps:// address.
 
     Raises:
-        URLError: the address is wrong.
-        ConnectionFailed: no connection could be made (when awaited or entered).
+        URLError: the address is invalid.
+        ConnectionFailed: no connection could be opened (when awaited or entered).
     """
     address = URL.of(url, version)
     entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret

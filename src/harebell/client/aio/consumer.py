@@ -1,4 +1,4 @@
-"""Subscriptions under asyncio: iterating over deliveries, and settling them."""
+"""Subscriptions under asyncio: iterate over deliveries, and settle them."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
 
 
 class Delivery(SharedDelivery):
-    """A message from a queue, to be acknowledged, unless it was taken with `no_ack`."""
+    """A message from a queue; acknowledge it, unless the consumer has `no_ack`."""
 
     __slots__ = ()
 
     _channel: Channel
 
     async def ack(self, *, multiple: bool = False) -> None:
-        """It was processed; with `multiple`, so was everything delivered before it."""
+        """Acknowledge; with `multiple` also everything delivered before it."""
         if self._channel.speaks_for(self._core):
             self._core.ack(self.delivery_tag, multiple)
             await self._channel.written()
 
     async def nack(self, *, multiple: bool = False, requeue: bool = True) -> None:
-        """It was not processed: put it back, or drop (or dead-letter) it."""
+        """Reject: requeue, or drop (or dead-letter)."""
         if self._channel.speaks_for(self._core):
             self._core.nack(self.delivery_tag, multiple=multiple, requeue=requeue)
             await self._channel.written()
 
     async def reject(self, *, requeue: bool = False) -> None:
-        """It cannot be processed: drop (or dead-letter) it, or put it back."""
+        """Reject: drop (or dead-letter), or requeue."""
         if self._channel.speaks_for(self._core):
             self._core.reject(self.delivery_tag, requeue=requeue)
             await self._channel.written()
 
 
 class PendingConfirm(SharedPendingConfirm):
-    """A publish on its way; awaiting it waits for the broker's confirm.
+    """An unconfirmed publish; awaiting it waits for the broker's confirm.
 
     Raises (when awaited):
-        PublishNacked: the broker did not take it.
-        PublishReturned: it was mandatory and there was no queue for it.
+        PublishNacked: the broker refused it.
+        PublishReturned: it was mandatory and unroutable.
         ConnectionLost, ChannelClosed: the outcome is unknown.
     """
 
@@ -63,9 +63,9 @@ class PendingConfirm(SharedPendingConfirm):
 class Consumer(AsyncIterator[Delivery]):
     """A subscription: iterate over it for its messages.
 
-    It begins with the first iteration or with `async with`, and ends with `cancel()`, with the end
-    of the `async with` block, or when nothing refers to it any more. Messages that were read ahead
-    and not taken go back to the queue.
+    It subscribes with the first iteration or with `async with`, and ends with `cancel()`, with the
+    end of the `async with` block, or when it is garbage collected. Messages that were prefetched
+    and not consumed are requeued.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Consumer(AsyncIterator[Delivery]):
         self._starting = False
 
     async def start(self) -> Consumer:
-        """Subscribe now instead of with the first iteration."""
+        """Subscribe now, not with the first iteration."""
         if self._starting:
             return self
         self._starting = True
@@ -95,7 +95,7 @@ class Consumer(AsyncIterator[Delivery]):
         await connection.usable()
         core = self._channel.core
         if self._prefetch is not None:
-            # The answers come in order: when consume is answered, so was this.
+            # The answers arrive in order: after basic.consume-ok this one is done, too.
             core.qos(self._prefetch)
         self.tag = self._options["tag"] or core.next_tag()
         options = {**self._options, "tag": self.tag}
@@ -160,7 +160,7 @@ class Consumer(AsyncIterator[Delivery]):
         )
 
     async def _something(self) -> bool:
-        """Wait until there is something to look at; False when it took too long."""
+        """Wait for a delivery or the end; False on timeout."""
         inbox = self._inbox
         waiter = asyncio.get_running_loop().create_future()
         self._waiter.append(waiter)
@@ -168,7 +168,7 @@ class Consumer(AsyncIterator[Delivery]):
             async with asyncio.timeout(self._idle_seconds):
                 await self._channel.connection.waiting(waiter)
         except TimeoutError:
-            # This process may have stood still: what came meanwhile came in time, and is read now.
+            # The process may have been suspended: deliveries that arrived meanwhile are in time.
             await asyncio.sleep(0)
             return bool(inbox.items) or inbox.ended
         finally:
@@ -199,7 +199,7 @@ class Consumer(AsyncIterator[Delivery]):
 
 
 def _waker(waiters: list[asyncio.Future[None]]) -> Callable[[], None]:
-    """Wakes the consumer's iteration, without keeping the consumer alive."""
+    """Return a callback that wakes the iteration, without a reference to the consumer."""
 
     def wake() -> None:
         if waiters:

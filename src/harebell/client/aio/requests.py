@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Requester:
-    """Sends requests and takes their replies, on a channel of its own.
+    """Send requests and receive their replies, on a separate channel.
 
-    Any number of tasks may call at once.
+    Any number of tasks may call concurrently.
 
     Args:
         connection: the connection.
@@ -44,15 +44,15 @@ class Requester:
 
         Args:
             body: the body.
-            routing_key: the queue of the server, or the key for `exchange`.
-            exchange: where to.
-            timeout: seconds to wait. A reply that comes later is dropped.
+            routing_key: the queue of the server, or the routing key for `exchange`.
+            exchange: the exchange.
+            timeout: seconds to wait. A later reply is dropped.
             properties: content_type, headers and so on.
 
         Raises:
-            PublishReturned: no queue takes the request.
-            CallTimeout: no reply came in time.
-            ConnectionLost: the request may or may not have been carried out.
+            PublishReturned: the request is unroutable.
+            CallTimeout: no reply arrived in time.
+            ConnectionLost: the request may or may not have been executed.
         """
         channel = await self._ready()
         reply_to = self.connection.name_now(self._reply_to)
@@ -72,14 +72,14 @@ class Requester:
             self.requests.forget(number)
 
     async def _ready(self) -> Channel:
-        """A channel that takes replies: an error of a request has closed the one before."""
+        """Return an open channel for replies: an error of a request closes the channel."""
         async with self._opening:
             await self.connection.usable()
             channel = self._channel
             if channel is not None and channel.is_open:
                 return channel
             channel = await self.connection.channel()
-            # Do not resend requests after a recovery: nothing waits for their replies.
+            # Do not resend requests after a recovery: no call waits for their replies.
             channel.core.confirms.keep = False
             channel.on_return = self.requests.returned
             if not self.requests.direct:
@@ -95,7 +95,7 @@ class Requester:
             return channel
 
     async def close(self) -> None:
-        """Close the channel; what waits for a reply fails."""
+        """Close the channel; pending calls fail."""
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()

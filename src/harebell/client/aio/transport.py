@@ -1,6 +1,6 @@
-"""One socket under asyncio: octets to and from the core, a timer, back-pressure in both directions.
+"""One socket under asyncio: bytes to and from the core, a timer, back-pressure both ways.
 
-Output is written once per turn of the loop, however many publishes the turn made.
+Output is written once per turn of the loop, whatever the number of publishes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harebell.client.url import URL
 
 
 class AsyncTransport(asyncio.BufferedProtocol):
-    """The protocol of asyncio around a core.
+    """The asyncio protocol of a core.
 
     Args:
         core: the connection's state.
@@ -42,29 +42,29 @@ class AsyncTransport(asyncio.BufferedProtocol):
     # --- asyncio.BufferedProtocol ---------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is connected."""
+        """Store the transport of the connected socket."""
         self._transport = cast(asyncio.Transport, transport)
         self.flush()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where to read into."""
+        """Return the buffer to read into."""
         return self._view
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take octets that asyncio has put into the buffer."""
+        """Pass the bytes in the buffer to the core."""
         self.core.receive(self._view[:nbytes], self._loop.time())
         self.flush()
         if self.on_read is not None:
             self.on_read()
 
     def eof_received(self) -> bool:
-        """The broker has closed its side."""
+        """Close: the broker has closed its side."""
         self.core.eof()
         self.flush()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is closed."""
+        """Report the end: the socket is closed."""
         if exc is None:
             self.core.eof("the socket was closed")
         else:
@@ -76,23 +76,23 @@ class AsyncTransport(asyncio.BufferedProtocol):
             self.gone.set_result(None)
 
     def pause_writing(self) -> None:
-        """The socket takes no more for now."""
+        """Note that the write buffer is full."""
         self._can_write.clear()
 
     def resume_writing(self) -> None:
-        """The socket takes more."""
+        """Note that the write buffer has room."""
         self._can_write.set()
 
     # --- for the API ----------------------------------------------------------------------------
 
     def touch(self) -> None:
-        """The core has output: write it at the end of this turn."""
+        """Schedule a write at the end of this turn: the core has output."""
         if not self._flush_due:
             self._flush_due = True
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Write what there is, close if it was the last, and set the timer."""
+        """Write the output, close the socket after the last, and set the timer."""
         self._flush_due = False
         transport = self._transport
         if transport is None:
@@ -105,23 +105,23 @@ class AsyncTransport(asyncio.BufferedProtocol):
         self._set_timer()
 
     async def drain(self) -> None:
-        """Wait until the socket takes more."""
+        """Wait until the write buffer has room."""
         if not self._can_write.is_set():
             await self._can_write.wait()
 
     @property
     def congested(self) -> bool:
-        """Whether the socket takes no more for now."""
+        """True if the write buffer is full."""
         return not self._can_write.is_set()
 
     def pause_reading(self) -> None:
-        """Stop reading for now: what was read is not taken."""
+        """Stop reading until deliveries were consumed."""
         if self._transport is not None and not self.core.finished:
             self.core.reading_paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Resume reading."""
         if self.core.reading_paused and self._transport is not None:
             self.core.reading_paused = False
             self.core.last_received = self._loop.time()
@@ -148,20 +148,20 @@ class AsyncTransport(asyncio.BufferedProtocol):
         self._timer = None
         now = self._loop.time()
         if now - self._due > TICK_LATE_SECONDS:
-            # The program stood still: what the broker sent meanwhile lies unread in the socket.
+            # The process was suspended: input from that time is still unread in the socket.
             self.core.excuse(now - self._due)
         self.core.tick(now)
         self.flush()
         if self.core.finished:
-            # A peer that is dead takes no output, so closing in good order could last for ever.
+            # A dead peer reads no output, so a graceful close could take for ever.
             self.abort()
 
 
 async def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> AsyncTransport:
-    """Connect and shake hands.
+    """Open the socket and run the handshake.
 
     Raises:
-        ConnectionFailed: with the address and the reason.
+        ConnectionFailed: it failed; the text has the address and the reason.
     """
     loop = asyncio.get_running_loop()
     link = AsyncTransport(core, loop)

@@ -7,9 +7,9 @@
         for message in channel.consume("jobs"):
             message.ack()
 
-A connection belongs to one thread at a time. Reading, writing and heartbeats happen inside the
-calls: a program that makes no call for two heartbeat intervals is taken for dead by the broker,
-unless it asks for `background_heartbeats`, a thread that does nothing but beat.
+A connection belongs to one thread at a time. Reading, writing and heartbeats happen inside calls:
+the broker closes the connection of a program that makes no call for two heartbeat intervals,
+unless it uses `background_heartbeats`, a thread that only sends heartbeats.
 """
 
 from __future__ import annotations

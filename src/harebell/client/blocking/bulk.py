@@ -1,4 +1,4 @@
-"""A range of a queue, batch after batch, with the next ones under way already."""
+"""Read a range of a queue in batches, with the next requests sent ahead."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from harebell.client.bulk import ALL_COLUMNS, ArrowBatch
 from harebell.client.protocol.channel import CoreChannel
 
 _SPARSEST = 256
-"""Positions for each message, as a priority queue has them."""
+"""Maximum positions per message in a piece: priority queues have gaps."""
 
 
 class BulkChannel(Protocol):
-    """What a bulk read uses of a channel."""
+    """The channel methods that a bulk read uses."""
 
     core: CoreChannel
     connection: Any
@@ -34,17 +34,17 @@ def arrow_batches(
 ) -> Iterator[ArrowBatch]:
     """Read a range in its order; see `read_arrow`, which has the other options.
 
-    The range is cut into pieces, and several are asked for at a time. It ends
-    early where the queue ends. Batches without rows are left out, unless something was lost.
+    The range is split into pieces, and several requests are outstanding at a time. It ends early at
+    the end of the queue. Batches without rows are left out, unless messages were lost.
 
     Args:
-        channel: where to read; it should have nothing else to do.
+        channel: the channel; it should have no other use.
         queue: the queue.
         first: the first position.
-        end: the position behind the last.
+        end: the position after the last.
         columns: their names.
-        rows: most rows of a batch.
-        ahead: how many reads are under way.
+        rows: maximum number of rows of a batch.
+        ahead: number of outstanding requests.
         options: of `read_arrow`.
     """
     names = tuple(columns)
@@ -65,9 +65,9 @@ def arrow_batches(
         if batch.rows or batch.lost:
             yield batch
         elif batch.next <= here:
-            # Nothing is there and nothing was passed over: the queue ends here.
+            # No rows and nothing skipped: this is the end of the queue.
             break
-        # Where many positions have no message a piece has more of them.
+        # Many positions have no message: make the pieces larger.
         step = min(max(rows, (batch.next - here) * rows // max(batch.rows, 1)), rows * _SPARSEST)
         if batch.next < high:
             pieces.appendleft(ask(batch.next, high))

@@ -47,7 +47,7 @@ _PUBLISHES_PER_TURN = 256
 def waited(
     verb: Callable[Concatenate[Any, P], Call[T]],
 ) -> Callable[Concatenate[Channel, P], T]:
-    """The verb of the core as a blocking method."""
+    """Return a verb of the core as a blocking method."""
 
     @functools.wraps(verb)
     def run(channel: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -116,14 +116,14 @@ class Channel(SharedChannel):
 
         Args:
             body: the body, or a `Message`.
-            exchange: where to; "" is the default exchange, whose routing keys are queue names.
+            exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
             routing_key: the routing key.
-            mandatory: fail if it reaches no queue.
+            mandatory: fail if it is unroutable.
             properties: content_type, headers, delivery_mode (2 is persistent) and so on.
 
         Raises:
-            PublishNacked: the broker did not take it.
-            PublishReturned: it was mandatory and there was no queue for it.
+            PublishNacked: the broker refused it.
+            PublishReturned: it was mandatory and unroutable.
         """
         self._ready_to_publish()
         message = outgoing(body, exchange, routing_key, properties)
@@ -139,10 +139,10 @@ class Channel(SharedChannel):
         mandatory: bool = False,
         **properties: Unpack[PropertyArguments],
     ) -> PendingConfirm:
-        """Publish a message; `wait()` for the answer later.
+        """Publish a message; call `wait()` for the answer later.
 
-        What is published is gathered, and written when there is enough of it or with the next call
-        that waits for something; `Connection.flush()` writes it now.
+        Output is buffered, and written when there is enough of it or with the next call that waits;
+        `Connection.flush()` writes it now.
         """
         message = outgoing(body, exchange, routing_key, properties)
         confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
@@ -160,19 +160,19 @@ class Channel(SharedChannel):
         progress: Callable[[int], None] | None = None,
         **properties: Unpack[PropertyArguments],
     ) -> int:
-        """Publish many messages with many confirms on their way at once.
+        """Publish many messages, with many unconfirmed at a time.
 
         Args:
             items: bodies, (routing key, body) pairs, or messages.
-            exchange: where to, unless a message says so.
-            routing_key: the routing key, unless an item says so.
-            mandatory: fail if one reaches no queue.
-            window: most messages that wait for their confirm.
-            progress: called now and then with how many were confirmed.
+            exchange: the exchange, unless a message has its own.
+            routing_key: the routing key, unless an item has its own.
+            mandatory: fail if one is unroutable.
+            window: maximum number of unconfirmed messages.
+            progress: called now and then with the number of confirmed messages.
             properties: of all items that are not messages themselves.
 
         Returns:
-            How many the broker took: all of them.
+            The number of confirmed messages: all of them.
 
         Raises:
             BulkPublishFailed: which were not taken; those after the first failure were not all
@@ -198,7 +198,7 @@ class Channel(SharedChannel):
                 self.connection.pump(None)
             self.connection.flush()
         except AMQPError as error:
-            # What was on its way has failed for the same reason; tell how much had not.
+            # Unconfirmed messages have failed for the same reason; report how many were not sent.
             if not bulk.failures:
                 raise
             raise BulkPublishFailed(bulk.confirmed, bulk.failures) from error
@@ -236,10 +236,10 @@ class Channel(SharedChannel):
 
         Args:
             queue: the queue.
-            prefetch: most unacknowledged messages; None leaves the channel's qos as it is.
-            no_ack: messages count as processed when the broker has sent them.
-            exclusive: refuse if anybody else consumes from the queue.
-            tag: the consumer tag; "" makes one.
+            prefetch: maximum number of unacknowledged messages; None leaves the channel's qos.
+            no_ack: messages count as acknowledged when the broker has sent them.
+            exclusive: fail if the queue has another consumer.
+            tag: the consumer tag; "" generates one.
             arguments: for example {"x-priority": 10}.
             timeout: end the iteration after this many seconds without a message.
         """
@@ -259,11 +259,11 @@ class Channel(SharedChannel):
         tag: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> Subscription:
-        """Subscribe, and have every delivery handed to `sink.deliver` without an object for it.
+        """Subscribe, and pass every delivery to `sink.deliver` without an object for it.
 
-        Whenever the connection reads, from this call on and above all in `Connection.pump`, the
-        sink is called with the arguments of `FrameSink.deliver`. It must not call the connection.
-        What it raises ends the connection and comes out of the call that was reading. A channel has
+        Whenever the connection reads, from this call on and mainly in `Connection.pump`, the sink
+        is called with the arguments of `FrameSink.deliver`. It must not call the connection. An
+        exception in it ends the connection and is raised by the call that read. A channel has
         one sink, shared by all its consumers of this kind. Acknowledge with `Channel.ack(tag,
         multiple=True)`.
         """
@@ -281,7 +281,7 @@ class Channel(SharedChannel):
         return Subscription(self, tag, inbox)
 
     def drop_sink(self, inbox: Inbox) -> None:
-        """A subscription of the sink is over; the last one frees the channel from it."""
+        """End a subscription of the sink; the last one removes the sink from the channel."""
         self.inboxes.discard(inbox)
         self.sinks.discard(inbox)
         if not self.sinks:
@@ -301,7 +301,7 @@ class Channel(SharedChannel):
         connection.usable()
         core = self.core
         if prefetch is not None:
-            # The answers come in order: when consume is answered, so was this.
+            # The answers arrive in order: after basic.consume-ok this one is done, too.
             core.qos(prefetch)
         tag = tag or core.next_tag()
         take = None if bulk else inbox.deliver
@@ -311,7 +311,7 @@ class Channel(SharedChannel):
         return tag
 
     def get(self, queue: str, *, no_ack: bool = False) -> Delivery | None:
-        """Take one message from a queue; None when it is empty."""
+        """Get one message from a queue; None when it is empty."""
         self.connection.usable()
         core = self.core
         got = self.connection.finish(core.get(queue, no_ack=no_ack))
@@ -325,17 +325,17 @@ class Channel(SharedChannel):
         self.connection.flush()
 
     def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
-        """Give back by delivery tag."""
+        """Reject by delivery tag (basic.nack)."""
         self.core.nack(tag, multiple=multiple, requeue=requeue)
         self.connection.flush()
 
     def reject(self, tag: int, *, requeue: bool = False) -> None:
-        """Give back one by delivery tag."""
+        """Reject one delivery by delivery tag (basic.reject)."""
         self.core.reject(tag, requeue=requeue)
         self.connection.flush()
 
     def put_back(self, inbox: Inbox) -> None:
-        """Give back what was read ahead and not taken."""
+        """Requeue messages that were prefetched and not consumed."""
         items = inbox.take_all()
         if not inbox.no_ack and self.core.state is ChannelPhase.OPEN:
             for item in items:
@@ -345,7 +345,7 @@ class Channel(SharedChannel):
 
     @contextmanager
     def transaction(self) -> Iterator[Channel]:
-        """Publish and acknowledge all or nothing: commits at the end, rolls back on an exception.
+        """Publish and acknowledge atomically: commit at the end, roll back on an exception.
 
         The channel becomes transactional with the first use (AMQP 0-9-1, class tx) and stays so.
         """
@@ -360,7 +360,7 @@ class Channel(SharedChannel):
             if core.state is ChannelPhase.OPEN:
                 connection.finish(core.rollback())
             raise
-        # Not the channel's present state: a transaction does not outlive its connection.
+        # Not the channel's present state: a transaction does not survive its connection.
         connection.finish(core.commit())
 
     def close(self) -> None:
@@ -377,4 +377,4 @@ class Channel(SharedChannel):
 
 
 def _nobody_sleeps() -> None:
-    """Wake nothing: the caller that waits for a delivery is the one that reads."""
+    """Wake nothing: the caller that waits for a delivery is the reader itself."""

@@ -1,4 +1,4 @@
-"""Connections of the blocking API: opening, recovery, the end."""
+"""Connections of the blocking API: opening, recovery, closing."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Connection:
 
     Args:
         url: the address.
-        recovery: how to recover; None not to.
-        rng: entropy for the delays.
+        recovery: how to recover; None disables recovery.
+        rng: randomness for the delays.
         properties: added to the client properties.
-        call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
-        background_heartbeats: whether a thread beats while no call is made.
-        ssl_context: settings of TLS, instead of those of the address.
+        call_timeout: seconds after which a call without an answer raises `CallTimeout`.
+        background_heartbeats: whether a thread sends heartbeats between calls.
+        ssl_context: TLS settings, instead of those of the address.
 
     Attributes:
         channels: the open channels, by number.
@@ -90,7 +90,7 @@ class Connection:
         self._use(link)
 
     def _dial(self) -> BlockingTransport:
-        # Settings that cannot work should fail before anything is sent.
+        # Invalid settings must fail before anything is sent.
         context = tls.chosen_context(self.url, self._given_context)
         core = new_core(self.url, time.monotonic(), self._properties, self._rng)
         return dial(core, self.url, context)
@@ -108,7 +108,7 @@ class Connection:
         """Open a channel.
 
         Args:
-            confirms: whether `publish` waits for the broker's confirm; None where the version of
+            confirms: whether `publish` waits for the broker's confirm; None waits if the version of
                 AMQP has confirms.
         """
         self.usable()
@@ -119,7 +119,7 @@ class Connection:
         return channel
 
     def requester(self) -> Requester:
-        """What sends requests and waits for their replies (RPC); use it with `with`."""
+        """Return a client for requests and replies (RPC); use it with `with`."""
         return Requester(self)
 
     # --- state ----------------------------------------------------------------------------------
@@ -131,12 +131,12 @@ class Connection:
 
     @property
     def blocked(self) -> bool:
-        """Whether the broker takes no publishes (connection.blocked), as of the last read."""
+        """Whether the broker blocks publishers (connection.blocked), as of the last read."""
         return self._core.blocked is not None
 
     @property
     def blocked_reason(self) -> str | None:
-        """Why the broker takes no publishes now."""
+        """Why the broker blocks publishers."""
         return self._core.blocked
 
     @property
@@ -146,41 +146,41 @@ class Connection:
 
     @property
     def extensions(self) -> dict[str, int]:
-        """Harebell's own classes of methods that the broker has, and their versions."""
+        """Harebell's protocol extensions that the broker supports, and their versions."""
         return extensions.announced(self._core.server_properties)
 
     @property
     def frame_max(self) -> int:
-        """Largest frame that was agreed on, in octets."""
+        """Negotiated maximum frame size, in bytes."""
         return self._core.frame_max
 
     @property
     def heartbeat(self) -> int:
-        """Heartbeat interval that was agreed on, in seconds, 0 for none."""
+        """Negotiated heartbeat interval, in seconds, 0 for none."""
         return self._core.heartbeat
 
     def name_now(self, queue: str) -> str:
-        """The present name of a queue that the broker had named before a recovery."""
+        """Return the present name of a queue that the broker had named before a recovery."""
         return queue if self._topology is None else self._topology.name_now(queue)
 
     # --- reading and writing --------------------------------------------------------------------
 
     def pump(self, timeout: float | None = 0.0) -> bool:
-        """Write what is to be written and read what has come.
+        """Write the output and read the input.
 
-        Consumers' messages go to their consumers, or to their sink. Heartbeats are answered.
+        Messages are passed to their consumers, or to their sink. Heartbeats are answered.
 
         Args:
-            timeout: most seconds to wait for input; None waits until there is some.
+            timeout: maximum seconds to wait for input; None waits without limit.
 
         Returns:
-            Whether there was input.
+            True if there was input.
 
         Raises:
             AMQPError: the connection ended, or the subscription of a sink did.
         """
         self._drop_abandoned()
-        # It may have ended while a call was waited for: nothing more would come.
+        # It may have ended while a call waited: then no more input arrives.
         self._sinks_go_on()
         came = self._link.pump(timeout)
         if self._core.finished:
@@ -189,39 +189,39 @@ class Connection:
         return came
 
     def _sinks_go_on(self) -> None:
-        """Raise what ended the subscription of a sink."""
+        """Raise the error that ended the subscription of a sink."""
         for channel in self.channels.values():
             for inbox in channel.sinks:
                 if inbox.error is not None:
                     raise inbox.error.with_traceback(None)
 
     def flush(self) -> None:
-        """Write everything that was gathered."""
+        """Write all buffered output."""
         self._link.flush()
 
     def flush_some(self) -> None:
-        """Write if there is enough to write."""
+        """Write the output if it is large enough."""
         if self._core.out.size >= CLIENT_WRITE_BYTES:
             self._link.flush()
 
     def usable(self) -> None:
-        """Recover if the connection was lost; raises when it is closed."""
+        """Recover if the connection was lost; raise if it is closed."""
         self._link.check_free()
         self._drop_abandoned()
         if self._core.finished or self._error is not None:
             self._over()
 
     def survives(self, error: AMQPError | None) -> bool:
-        """Whether the connection recovers from this, or is recovering already."""
+        """True if the connection recovers from this error, or is recovering already."""
         if self._recovery is None or self._closing or self._error is not None:
             return False
         return self.recovering or recoverable(error)
 
     def finish(self, call: Call[T]) -> T:
-        """Wait for an answer.
+        """Wait for the answer of a call.
 
         Raises:
-            CallTimeout: it did not come in time; when it comes later, it is dropped.
+            CallTimeout: it did not arrive in time; a later answer is dropped.
         """
         until = None if self._call_timeout is None else time.monotonic() + self._call_timeout
         written = self._link.flush(until)
@@ -231,16 +231,16 @@ class Connection:
                 raise CallTimeout(f"no answer from {self.url.address} in {self._call_timeout:g} s")
             self._link.pump(remaining)
             if self._core.finished and not call.done:
-                # Only a publish that was kept to be sent again is still waiting now.
+                # After a recovery only a publish that is sent again is still pending.
                 self._over()
         return call.value()
 
     def remove_channel(self, number: int) -> None:
-        """The channel was closed by the broker."""
+        """Remove a channel that the broker has closed."""
         self.channels.pop(number, None)
 
     def forget_channel(self, number: int) -> None:
-        """The program has closed a channel, perhaps without the broker hearing of it."""
+        """Remove a channel that the program has closed, possibly while disconnected."""
         self.channels.pop(number, None)
         if self._topology is not None:
             self._topology.forget_channel(number)
@@ -256,10 +256,10 @@ class Connection:
             if self._topology is not None:
                 self._topology.forget_consumer(channel.number, tag)
 
-    # --- the end, or not ------------------------------------------------------------------------
+    # --- the end and recovery -------------------------------------------------------------------
 
     def _over(self) -> None:
-        """The connection has ended: recover or raise."""
+        """Recover from the end of the connection, or raise its error."""
         if self._error is None:
             error = self._core.error or ConnectionLost("the connection ended")
             if self.survives(error):
@@ -278,7 +278,7 @@ class Connection:
             channel.ended(error)
 
     def _recover(self, cause: AMQPError) -> None:
-        """Try until it works or cannot work any more."""
+        """Try to reconnect until it succeeds, or until the recovery gives up."""
         assert self._recovery is not None, "recovery was not asked for"
         backoff = Backoff(self._recovery, self._rng)
         error = cause
@@ -308,7 +308,7 @@ class Connection:
         raise given_up
 
     def _restore(self) -> None:
-        """One attempt: connect and replay the topology."""
+        """Make one attempt: connect and restore the topology."""
         assert self._topology is not None, "nothing was recorded"
         link = self._dial()
         old = {number: channel.core for number, channel in self.channels.items()}
@@ -325,7 +325,7 @@ class Connection:
         link.flush()
 
     def close(self) -> None:
-        """Close the connection in good order."""
+        """Close the connection gracefully."""
         self._closing = True
         if self._error is None and not self._core.finished:
             closed = self._core.close(time.monotonic())
@@ -350,7 +350,7 @@ class Connection:
 
 
 def _drive(link: BlockingTransport, steps: Replay) -> dict[int, Any]:
-    """Run a replay over a link."""
+    """Run a replay over a connection."""
     try:
         call = next(steps)
         while True:
@@ -379,18 +379,18 @@ def connect(
 
     Args:
         url: the address, amqp:// or amqps:// (`harebell.client.url`).
-        version: of AMQP, "0-8" for example, instead of what the address says.
+        version: version of AMQP, "0-8" for example, in place of that of the address.
         recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
             says how.
-        rng: entropy for the jitter of the delays between attempts.
+        rng: randomness for the jitter of the delays between attempts.
         properties: added to the client properties.
-        call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
-        background_heartbeats: beat in a thread while the program makes no calls.
-        ssl_context: settings of TLS, instead of the parameters of an amqps:// address.
+        call_timeout: seconds after which a call without an answer raises `CallTimeout`.
+        background_heartbeats: send heartbeats in a thread between calls.
+        ssl_context: TLS settings, instead of the parameters of an amqps:// address.
 
     Raises:
-        URLError: the address is wrong.
-        ConnectionFailed: no connection could be made.
+        URLError: the address is invalid.
+        ConnectionFailed: no connection could be opened.
     """
     address = URL.of(url, version)
     entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret

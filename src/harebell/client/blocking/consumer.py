@@ -1,4 +1,4 @@
-"""Subscriptions of the blocking API: iterating over deliveries, and settling them."""
+"""Subscriptions of the blocking API: iterate over deliveries, and settle them."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
 
 
 class Delivery(SharedDelivery):
-    """A message from a queue, to be acknowledged, unless it was taken with `no_ack`."""
+    """A message from a queue; acknowledge it, unless the consumer has `no_ack`."""
 
     __slots__ = ()
 
     _channel: Channel
 
     def ack(self, *, multiple: bool = False) -> None:
-        """It was processed; with `multiple`, so was everything delivered before it."""
+        """Acknowledge; with `multiple` also everything delivered before it."""
         if self._channel.speaks_for(self._core):
             self._core.ack(self.delivery_tag, multiple)
             self._channel.connection.flush()
 
     def nack(self, *, multiple: bool = False, requeue: bool = True) -> None:
-        """It was not processed: put it back, or drop (or dead-letter) it."""
+        """Reject: requeue, or drop (or dead-letter)."""
         if self._channel.speaks_for(self._core):
             self._core.nack(self.delivery_tag, multiple=multiple, requeue=requeue)
             self._channel.connection.flush()
 
     def reject(self, *, requeue: bool = False) -> None:
-        """It cannot be processed: drop (or dead-letter) it, or put it back."""
+        """Reject: drop (or dead-letter), or requeue."""
         if self._channel.speaks_for(self._core):
             self._core.reject(self.delivery_tag, requeue=requeue)
             self._channel.connection.flush()
 
 
 class PendingConfirm(SharedPendingConfirm):
-    """A publish on its way."""
+    """An unconfirmed publish."""
 
     __slots__ = ()
 
@@ -52,8 +52,8 @@ class PendingConfirm(SharedPendingConfirm):
         """Wait for the broker's confirm.
 
         Raises:
-            PublishNacked: the broker did not take it.
-            PublishReturned: it was mandatory and there was no queue for it.
+            PublishNacked: the broker refused it.
+            PublishReturned: it was mandatory and unroutable.
             ConnectionLost, ChannelClosed: the outcome is unknown.
         """
         self._connection.finish(self._confirm)
@@ -62,9 +62,9 @@ class PendingConfirm(SharedPendingConfirm):
 class Consumer(Iterator[Delivery]):
     """A subscription: iterate over it for its messages.
 
-    It ends with `cancel()`, with the end of a `with` block, or when nothing refers to it any more,
-    as after a `break` out of `for message in channel.consume(...)`. Messages that were read ahead
-    and not taken go back to the queue.
+    It ends with `cancel()`, with the end of a `with` block, or when it is garbage collected, as
+    after a `break` out of `for message in channel.consume(...)`. Messages that were prefetched
+    and not consumed are requeued.
     """
 
     def __init__(self, channel: Channel, tag: str, inbox: Inbox, timeout: float | None) -> None:
@@ -108,8 +108,8 @@ class Consumer(Iterator[Delivery]):
             remaining = None if until is None else max(0.0, until - time.monotonic())
             if late:
                 raise StopIteration
-            # This process may have stood still, and what came meanwhile came in time: there is a
-            # last look when the time is over.
+            # The process may have been suspended; deliveries that arrived meanwhile are in time:
+            # read once more after the timeout.
             late = remaining == 0
             channel.connection.pump(remaining)
         tag, redelivered, exchange, routing_key, properties, body = inbox.take()
@@ -127,12 +127,12 @@ class Consumer(Iterator[Delivery]):
 
     def __del__(self) -> None:
         if not self._inbox.ended:
-            # No I/O here, a garbage collector may be calling: the next call does it.
+            # No I/O here, the garbage collector may be the caller: the next call cancels.
             self._channel.connection.abandoned.append((self._channel, self._inbox, self.tag))
 
 
 class Subscription:
-    """A subscription whose deliveries go to a sink (`Channel.consume_into`)."""
+    """A subscription whose deliveries are passed to a sink (`Channel.consume_into`)."""
 
     def __init__(self, channel: Channel, tag: str, inbox: Inbox) -> None:
         self.tag = tag

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PendingReply:
-    """A request on its way."""
+    """A request without a reply yet."""
 
     def __init__(self, requester: Requester, number: str, call: Call[Reply], where: str) -> None:
         self._requester = requester
@@ -27,11 +27,11 @@ class PendingReply:
 
     @property
     def done(self) -> bool:
-        """Whether the reply is there, or will not come."""
+        """Whether the call is done: the reply has arrived, or an error."""
         return self._call.done
 
     def wait(self, timeout: float = REPLY_TIMEOUT_SECONDS) -> Reply:
-        """Wait for the reply; raises as `Requester.call`."""
+        """Wait for the reply; raise as `Requester.call`."""
         until = time.monotonic() + timeout
         while not self._call.done:
             remaining = until - time.monotonic()
@@ -42,7 +42,7 @@ class PendingReply:
 
 
 class Requester:
-    """Sends requests and takes their replies, on a channel of its own.
+    """Send requests and receive their replies, on a separate channel.
 
     Args:
         connection: the connection.
@@ -67,15 +67,15 @@ class Requester:
 
         Args:
             body: the body.
-            routing_key: the queue of the server, or the key for `exchange`.
-            exchange: where to.
-            timeout: seconds to wait. A reply that comes later is dropped.
+            routing_key: the queue of the server, or the routing key for `exchange`.
+            exchange: the exchange.
+            timeout: seconds to wait. A later reply is dropped.
             properties: content_type, headers and so on.
 
         Raises:
-            PublishReturned: no queue takes the request.
-            CallTimeout: no reply came in time.
-            ConnectionLost: the request may or may not have been carried out.
+            PublishReturned: the request is unroutable.
+            CallTimeout: no reply arrived in time.
+            ConnectionLost: the request may or may not have been executed.
         """
         pending = self.send(body, routing_key=routing_key, exchange=exchange, **properties)
         return pending.wait(timeout)
@@ -88,7 +88,7 @@ class Requester:
         exchange: str = "",
         **properties: Unpack[PropertyArguments],
     ) -> PendingReply:
-        """Send a request; `wait()` for its reply later."""
+        """Send a request; call `wait()` for its reply later."""
         channel = self._ready()
         reply_to = self.connection.name_now(self._reply_to)
         arguments: dict[str, Any] = dict(properties)
@@ -99,13 +99,13 @@ class Requester:
         return PendingReply(self, number, call, described(exchange, routing_key))
 
     def _ready(self) -> Channel:
-        """A channel that takes replies: an error of a request has closed the one before."""
+        """Return an open channel for replies: an error of a request closes the channel."""
         self.connection.usable()
         channel = self._channel
         if channel is not None and channel.is_open:
             return channel
         channel = self._channel = self.connection.channel()
-        # Do not resend requests after a recovery: nothing waits for their replies.
+        # Do not resend requests after a recovery: no call waits for their replies.
         channel.core.confirms.keep = False
         channel.on_return = self.requests.returned
         if not self.requests.direct:
@@ -120,7 +120,7 @@ class Requester:
         return channel
 
     def close(self) -> None:
-        """Close the channel; what waits for a reply fails."""
+        """Close the channel; pending calls fail."""
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()

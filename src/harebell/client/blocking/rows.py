@@ -1,4 +1,4 @@
-"""Publishing rows of Arrow record batches: frames straight from the columns, confirms counted."""
+"""Publish rows of Arrow record batches: build frames from the columns, count the confirms."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class RowPublisher:
-    """A channel of its own that publishes rows and counts their confirms.
+    """Publish rows on a separate channel and count their confirms.
 
     Args:
-        connection: the connection; not a recovering one.
-        window: most rows that wait for their confirm.
-        mandatory: whether a row that no queue wants comes back.
-        patience: seconds without a confirm after which it fails.
+        connection: the connection; it must not recover.
+        window: maximum number of unconfirmed rows.
+        mandatory: whether unroutable rows are returned.
+        patience: seconds without a confirm after which publishing fails.
 
     Attributes:
-        tally: what became of the rows.
-        returned: messages that the broker returned and that were not taken yet.
-        keep_returned: how many of these are kept; more are only counted.
+        tally: counts of the confirms and returns.
+        returned: returned messages that were not taken yet.
+        keep_returned: maximum number of these to keep; more are only counted.
     """
 
     def __init__(
@@ -40,20 +40,20 @@ class RowPublisher:
         self._connection = connection
         self._channel = connection.channel(confirms=True)
         self._channel.core.confirms = self.tally
-        # Asked for now, and not before the first publish, so that it has been answered.
+        # Sent now, before the first publish, so that the answer has arrived by then.
         self._connection.finish(self._channel.core.select_confirms())
         self._window = window
         self._flags = MANDATORY if mandatory else 0
         self._patience = patience
 
     def number(self, publisher: str) -> int:
-        """Publish as a publisher whose repeats the broker drops; rows carry their numbers.
+        """Publish with deduplication: the broker drops numbers that the publisher has used.
 
         Returns:
-            The smallest number that was not taken yet.
+            The smallest number that the broker has not accepted yet.
 
         Raises:
-            ExtensionMissing: the broker knows no publishers.
+            ExtensionMissing: the broker has no publisher deduplication.
         """
         return self._connection.finish(stages.publisher_declare(self._channel.core, publisher))
 
@@ -62,20 +62,20 @@ class RowPublisher:
             self.returned.append(error)
 
     def publish(self, rows: Rows, octets: int, first: int, end: int) -> int:
-        """Publish some of the rows of a batch, as many as there is room for.
+        """Publish some of the rows of a batch, as the window allows.
 
         Args:
             rows: the batch.
-            octets: how large the batch is.
+            octets: size of the batch in bytes.
             first: the first row.
-            end: the one after the last row.
+            end: the row after the last.
 
         Returns:
-            The row to go on with.
+            The next row to publish.
 
         Raises:
             BatchError: a row cannot become a message.
-            AMQPError: the channel or the connection ended, or nothing was confirmed in time.
+            AMQPError: the channel or the connection ended, or no confirm arrived in time.
         """
         # One block of output at a time, so that the broker works while the next one is built.
         step = max(1, ROWS_PER_PUBLISH_BYTES * rows.rows // max(1, octets))
@@ -86,15 +86,15 @@ class RowPublisher:
         return end
 
     def settle(self, left: int = 0) -> None:
-        """Wait until at most this many rows wait for their confirm.
+        """Wait until at most this many rows are unconfirmed.
 
         Raises:
-            AMQPError: the channel or the connection ended, or nothing was confirmed in time.
+            AMQPError: the channel or the connection ended, or no confirm arrived in time.
         """
         until = time.monotonic() + self._patience
         waiting = len(self.tally)
         while waiting > left:
-            # What ended the channel may have been read already: then nothing else comes.
+            # The end of the channel may have been read already: then no more input arrives.
             self._channel.core.check_open()
             self._connection.pump(max(0.0, until - time.monotonic()))
             now = len(self.tally)

@@ -1,8 +1,8 @@
-"""The socket of the blocking API, and everything else that its two threads touch.
+"""The socket of the blocking API, and all other state that its two threads share.
 
 The thread that calls the connection reads and writes; the heartbeat thread only writes. One lock
-covers the socket, the octets that are still to be written, and the step from the core's output to
-them. Outside it a heartbeat could replace octets that were taken from the core and not yet written.
+covers the socket, the bytes that are not written yet, and moving the core's output to them.
+Otherwise a heartbeat could be written between bytes taken from the core and not yet written.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class SharedSocket:
         self._open = True
 
     def write(self, take: Callable[[], bytes]) -> bool:
-        """Write what is left, then what `take` gives, until both are empty.
+        """Write the remaining bytes, then what `take` returns, until both are empty.
 
         Returns:
-            Whether there is more than the socket takes now.
+            True if the socket accepts no more now.
 
         Raises:
             OSError: the connection is broken.
@@ -53,22 +53,22 @@ class SharedSocket:
             return False
 
     def beat(self) -> None:
-        """Send a heartbeat, or go on with what is left: any octet counts for one."""
+        """Send a heartbeat, or write remaining bytes: any byte counts as a heartbeat."""
         with self._lock:
             if not self._open:
                 return
             if not self._unsent:
-                # Kept until it is written. TLS goes on with the record that it has begun, so
-                # other octets in its place would be lost (SSL_write(3), SSL_ERROR_WANT_WRITE).
+                # Kept until it is written. TLS continues the record that it has begun, other bytes
+                # in its place would be lost (SSL_write(3), SSL_ERROR_WANT_WRITE).
                 self._unsent = memoryview(self._heartbeat)
             try:
                 self._send()
             except OSError:
-                # The thread that owns the connection finds it broken with its next call.
+                # The next call of the connection's own thread reports it.
                 return
 
     def _send(self) -> bool:
-        """Write once, with the lock held; False when the socket takes nothing now."""
+        """Write once, with the lock held; False if the socket accepts nothing now."""
         try:
             sent = self._socket.send(self._unsent)
         except _WOULD_BLOCK:
@@ -77,10 +77,10 @@ class SharedSocket:
         return True
 
     def read_into(self, view: memoryview) -> tuple[int, bool]:
-        """Read once, as much as fits.
+        """Read once, up to the size of the buffer.
 
         Returns:
-            How many octets came, and whether the input has ended after them.
+            The number of bytes read, and whether the input has ended after them.
 
         Raises:
             OSError: the connection is broken.
@@ -93,7 +93,7 @@ class SharedSocket:
             except _WOULD_BLOCK:
                 break
             except OSError:
-                # What came before it is often the reason; the next read fails again.
+                # The input before the error is often its reason; the next read fails again.
                 if used:
                     break
                 raise
@@ -105,7 +105,7 @@ class SharedSocket:
         return used, False
 
     def has_pending(self) -> bool:
-        """Whether TLS has read octets from the socket that are not taken: `poll` ignores them."""
+        """True if TLS has buffered input, which `poll` does not see."""
         if not self._encrypted:
             return False
         assert isinstance(self._socket, ssl.SSLSocket), "an encrypted socket"
@@ -113,7 +113,7 @@ class SharedSocket:
             return self._socket.pending() > 0
 
     def close(self) -> None:
-        """Close the socket at once; a heartbeat never goes to whatever gets its number next."""
+        """Close the socket at once; the lock prevents a heartbeat to a reused file descriptor."""
         with self._lock:
             self._open = False
             self._socket.close()

@@ -1,8 +1,8 @@
-"""One socket for the blocking API: octets to and from the core, in the caller's thread.
+"""One socket for the blocking API: bytes to and from the core, in the caller's thread.
 
-The socket never blocks; waiting happens in `poll`, with a time limit that leaves room for
-heartbeats. While there is something to write that the broker does not take, we read, so that two
-full buffers cannot wait for each other.
+The socket is non-blocking; waiting happens in `poll`, with a time limit that leaves room for
+heartbeats. While the broker does not read our output, we read its output, so that two full
+buffers cannot deadlock.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _WAIT_SECONDS = 0.5
 
 
 def _connect(url: URL, context: ssl.SSLContext | None) -> socket.socket:
-    """A connected socket, encrypted if the address says so.
+    """Return a connected socket, encrypted if the address says so.
 
     Raises:
-        ConnectionFailed: with the address and the reason.
+        ConnectionFailed: it failed; the text has the address and the reason.
     """
     plain: socket.socket | None = None
     try:
@@ -60,8 +60,8 @@ class BlockingTransport:
 
     Args:
         core: the connection's state.
-        url: where to connect to.
-        context: settings of TLS; None without it.
+        url: the address to connect to.
+        context: TLS settings; None without TLS.
     """
 
     def __init__(self, core: Core, url: URL, context: ssl.SSLContext | None = None) -> None:
@@ -77,13 +77,13 @@ class BlockingTransport:
     # --- for the API ----------------------------------------------------------------------------
 
     def flush(self, until: float | None = None) -> bool:
-        """Write everything; reads if the broker has to be emptied first.
+        """Write everything; read if the broker must write first.
 
         Args:
-            until: when to give up, on the monotonic clock.
+            until: deadline, on the monotonic clock.
 
         Returns:
-            Whether everything was written, or the connection ended.
+            True if everything was written, or the connection ended.
         """
         if not self._entrance.acquire(blocking=False):
             raise _used_twice()
@@ -98,13 +98,13 @@ class BlockingTransport:
             self._entrance.release()
 
     def pump(self, timeout: float | None) -> bool:
-        """Write everything, then read what there is, waiting for it.
+        """Write everything, then wait for input and read it.
 
         Args:
-            timeout: most seconds to wait; None waits until something comes.
+            timeout: maximum seconds to wait; None waits without limit.
 
         Returns:
-            Whether something came or the connection ended.
+            True if there was input or the connection ended.
         """
         until = None if timeout is None else time.monotonic() + timeout
         if not self._entrance.acquire(blocking=False):
@@ -125,17 +125,17 @@ class BlockingTransport:
             self._entrance.release()
 
     def check_free(self) -> None:
-        """See that no other thread reads or writes now.
+        """Check that no other thread reads or writes now.
 
         Raises:
-            ConcurrentUse: one does.
+            ConcurrentUse: another thread does.
         """
         if not self._entrance.acquire(blocking=False):
             raise _used_twice()
         self._entrance.release()
 
     def beat(self) -> None:
-        """Send a heartbeat; the only method for another thread than the connection's."""
+        """Send a heartbeat; the only method that may be called from another thread."""
         self._socket.beat()
 
     def abort(self) -> None:
@@ -149,7 +149,7 @@ class BlockingTransport:
     # --- inside ---------------------------------------------------------------------------------
 
     def _write(self) -> bool:
-        """Write what the socket takes; True when there is more."""
+        """Write what the socket accepts; True if more is left."""
         try:
             return self._socket.write(self.core.take_output)
         except OSError as error:
@@ -157,7 +157,7 @@ class BlockingTransport:
             return False
 
     def _wait(self, until: float | None, *, writing: bool) -> bool:
-        """Wait for the socket or the core's next tick; True when something was read."""
+        """Wait for the socket or the core's next tick; True if there was input."""
         events = select.POLLIN | (select.POLLOUT if writing else 0)
         if events != self._interest:
             self._poll.register(self._socket.number, events)
@@ -165,8 +165,8 @@ class BlockingTransport:
         now = time.monotonic()
         waits = [at - now for at in (until, self.core.wake_at()) if at is not None]
         pending = self._socket.has_pending()
-        # A signal that comes just before the wait is only seen after it, so no wait is long. One
-        # millisecond more, so that what was waited for is due afterwards.
+        # A signal just before the wait is handled only after it, so waits are short. One
+        # millisecond is added, so that the timer is due after the wait.
         limit = 0 if pending else max(0.0, min([*waits, _WAIT_SECONDS])) * 1000 + 1
         if until is not None and until <= now:
             limit = 0
@@ -174,12 +174,12 @@ class BlockingTransport:
         read = False
         if pending or any(event & ~select.POLLOUT for _, event in found):
             read = self._read()
-        # What has arrived counts before time is looked at: the program may have slept.
+        # Read before checking the time: the process may have been suspended.
         self.core.tick(time.monotonic())
         return read
 
     def _read(self) -> bool:
-        """Read once, as much as the buffer takes; True when something came or it was the end."""
+        """Read once, up to the size of the buffer; True if there was input or its end."""
         try:
             used, ended = self._socket.read_into(self._view)
         except OSError as error:
@@ -195,7 +195,7 @@ class BlockingTransport:
             self.core.receive(self._view[:used], time.monotonic())
 
     def _broken(self, error: OSError) -> None:
-        # What the broker said before it hung up is often the reason: read it first.
+        # The broker's last input before the end is often the reason: read it first.
         self.core.eof(f"the connection broke: {error}")
 
     def _finish_if_over(self) -> None:
@@ -211,10 +211,10 @@ def _used_twice() -> ConcurrentUse:
 
 
 def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> BlockingTransport:
-    """Connect and shake hands.
+    """Open the socket and run the handshake.
 
     Raises:
-        ConnectionFailed: with the address and the reason.
+        ConnectionFailed: it failed; the text has the address and the reason.
     """
     link = BlockingTransport(core, url, context)
     try:
@@ -228,7 +228,7 @@ def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> BlockingTransp
 
 
 class Beater(threading.Thread):
-    """Sends heartbeats while the program is busy with other things than this connection.
+    """Send heartbeats in a thread while the program makes no calls.
 
     Args:
         link: the socket.
@@ -242,11 +242,11 @@ class Beater(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Beat until stopped."""
+        """Send heartbeats until stopped."""
         while not self._over.wait(self._interval):
             self._link.beat()
 
     def stop(self) -> None:
-        """End the thread; it does nothing that takes long."""
+        """Stop the thread; it ends soon."""
         self._over.set()
         self.join(_STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""The client without I/O: octets and time in, octets and answers out.
+"""The client without I/O: bytes and time as input, bytes and answers as output.
 
 Nothing here opens a socket, reads a clock or starts a thread. `harebell.client.aio` and
 `harebell.client.blocking` do that.

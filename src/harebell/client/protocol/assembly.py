@@ -1,10 +1,10 @@
-"""Contents that arrive frame by frame: method, header, bodies up to the announced size.
+"""Assemble contents that arrive frame by frame: method, header, bodies up to the announced size.
 
     basic.deliver | get-ok | return     content header             body*          AMQP 0-9-1 4.2.6
     method frame                        class, weight, size        size octets in all
                                         property flags, values
 
-The scanner hands over whole contents where it can; what it sees only in part comes here.
+The scanner passes on whole contents where it can; contents that span reads are assembled here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BULK = CLASS.to_bytes(2) + b"\x00\x00"
 
 
 class ContentAssembly:
-    """One content in the making.
+    """An incomplete content.
 
     Args:
         method: the method that announced it.
@@ -38,10 +38,10 @@ class ContentAssembly:
         self._chunks: list[bytes] = []
 
     def header(self, payload: bytes) -> bool:
-        """The content header; True when there is no body to wait for.
+        """Add the content header; True if the body is empty.
 
         Raises:
-            ProtocolError: it is not one, or not expected.
+            ProtocolError: it is malformed, or not expected.
         """
         if self.properties is not None:
             raise ProtocolError(505, "a content has two headers")
@@ -54,10 +54,10 @@ class ContentAssembly:
         return self._missing == 0
 
     def body(self, payload: bytes) -> bool:
-        """A piece of the body; True when it was the last.
+        """Add a piece of the body; True if it is the last.
 
         Raises:
-            ProtocolError: it comes before the header, or is too long.
+            ProtocolError: it precedes the header, or is too long.
         """
         if self.properties is None:
             raise ProtocolError(505, "a content body came before its header")
@@ -68,7 +68,7 @@ class ContentAssembly:
         return self._missing == 0
 
     def take(self) -> tuple[Properties, bytes]:
-        """The properties and the body of a complete content."""
+        """Return the properties and the body of a complete content."""
         assert self.properties is not None, "a content is complete without a header"
         assert self._missing == 0, "a content is taken before its end"
         body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)

@@ -1,6 +1,6 @@
-"""A request to the broker, and its answer when it comes.
+"""A request to the broker and its answer.
 
-The core knows neither tasks nor threads, so a verb that has to wait for the broker returns a
+The core has neither tasks nor threads, so a verb that has to wait for the broker returns a
 `Call`. The asyncio API turns it into a future; the blocking API reads the socket until it is done.
 """
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Call(Generic[T]):
-    """One answer to come. It is settled once; settling it again does nothing."""
+    """One pending answer. It is settled once; settling it again does nothing."""
 
     __slots__ = ("_callbacks", "_result", "done", "error")
 
@@ -26,13 +26,13 @@ class Call(Generic[T]):
         self._callbacks: list[Callable[[Call[T]], None]] = []
 
     def succeed(self, result: T) -> None:
-        """The answer came."""
+        """Settle with the answer."""
         if not self.done:
             self._result = result
             self._settle()
 
     def fail(self, error: AMQPError) -> None:
-        """There will be no answer."""
+        """Settle with an error."""
         if not self.done:
             self.error = error
             self._settle()
@@ -44,16 +44,16 @@ class Call(Generic[T]):
             callback(self)
 
     def when_done(self, callback: Callable[[Call[T]], None]) -> None:
-        """Have `callback(call)` called when the answer comes, at once if it is there."""
+        """Call `callback(call)` when the answer arrives, at once if it is there."""
         if self.done:
             callback(self)
         else:
             self._callbacks.append(callback)
 
     def value(self) -> T:
-        """The answer of a call that is done; raises its error."""
+        """Return the answer of a settled call, or raise its error."""
         assert self.done, "the call is not done"
         if self.error is not None:
-            # One error can end many calls; each raise starts a traceback of its own.
+            # One error can settle many calls; each raise starts a traceback of its own.
             raise self.error.with_traceback(None)
         return self._result  # type: ignore[return-value]

@@ -3,9 +3,9 @@ r"""One channel of a connection, seen from the client: calls, contents, consumer
     OPENING --open-ok--> OPEN --close()--> CLOSING --close-ok--> CLOSED
                            \______ channel.close of the broker ____/
 
-Calls may overlap. A reply answers the oldest call of its kind; not simply the oldest, because with
-RabbitMQ it is the queue that answers basic.consume and basic.cancel, which may take longer than the
-channel's own answers. Deliveries, returns, confirms, flow and cancels come in between.
+Calls may overlap. A reply answers the oldest call of its type; not simply the oldest, because in
+RabbitMQ the queue answers basic.consume and basic.cancel, which may take longer than the
+channel's own answers. Deliveries, returns, confirms, flow and cancels arrive in between.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ class CoreChannel(Verbs):
         replies: tuple[type[m.Method], ...],
         convert: Callable[[Any], T],
     ) -> Call[T]:
-        """Send a method that is answered.
+        """Send a method that has a reply.
 
         Args:
             method: the method.
             replies: the methods that answer it.
-            convert: makes the verb's answer of the reply.
+            convert: converts the reply to the verb's result.
         """
         self.check_open()
         method = self._renamed(method)
@@ -121,7 +121,7 @@ class CoreChannel(Verbs):
         return method if recorder is None else recorder.rewrite(self.number, method)
 
     def _record(self, method: m.Method, result: Any) -> None:
-        """The broker has done this: it is to be done again on the next connection."""
+        """Record a completed method, to repeat it on the next connection."""
         recorder = self._host.recorder
         if recorder is not None:
             recorder.observe(self.number, method, result)
@@ -138,7 +138,7 @@ class CoreChannel(Verbs):
         return self
 
     def close(self) -> Call[None]:
-        """Close the channel in good order; what is on its way to us is dropped."""
+        """Close the channel gracefully; input that is in flight is dropped."""
         call: Call[None] = Call()
         if self.state is ChannelPhase.CLOSED:
             call.succeed(None)
@@ -165,7 +165,7 @@ class CoreChannel(Verbs):
 
         Raises:
             ClientClosed: the channel is closed.
-            ValueError: publishes on this channel are confirmed already.
+            ValueError: the channel is in confirm mode.
         """
         if self.mode is Mode.CONFIRM:
             raise ValueError(
@@ -184,11 +184,11 @@ class CoreChannel(Verbs):
         Args:
             message: what to publish.
             flags: MANDATORY or 0.
-            waiting: hears about the confirm.
-            token: passed to `waiting` with the confirm.
+            waiting: gets the confirm.
+            token: argument of `waiting` with the confirm.
 
         Returns:
-            Whether there will be a confirm.
+            True if there will be a confirm.
 
         Raises:
             ValueError: the exchange or the routing key is too long.
@@ -204,7 +204,7 @@ class CoreChannel(Verbs):
         return True
 
     def publish_one(self, message: WireMessage, flags: int) -> Confirm:
-        """Publish a message; where nothing is confirmed, the confirm is done at once."""
+        """Publish a message; on a channel without confirms the result is settled at once."""
         confirm = Confirm()
         if not self.publish(message, flags, confirm):
             confirm.succeed(None)
@@ -216,7 +216,7 @@ class CoreChannel(Verbs):
         self._host.out.ack(self.number, tag, multiple)
 
     def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
-        """Give back a delivery, or all up to it; without `requeue` it is dropped."""
+        """Reject a delivery, or all up to it; without `requeue` it is dropped or dead-lettered."""
         self.check_open()
         if not multiple and not self._host.dialect.has(m.BasicNack):
             self.reject(tag, requeue=requeue)
@@ -224,23 +224,23 @@ class CoreChannel(Verbs):
         self.send(m.BasicNack(delivery_tag=tag, multiple=multiple, requeue=requeue))
 
     def reject(self, tag: int, *, requeue: bool = False) -> None:
-        """Give back one delivery; without `requeue` it is dropped or dead-lettered."""
+        """Reject one delivery; without `requeue` it is dropped or dead-lettered."""
         self.check_open()
         self.send(m.BasicReject(delivery_tag=tag, requeue=requeue))
 
     def get(self, queue: str, *, no_ack: bool = False) -> Call[Got | None]:
-        """Ask for one message; None when the queue is empty."""
+        """Get one message; None when the queue is empty."""
         method = m.BasicGet(queue=queue, no_ack=no_ack)
         return self.call(method, (m.BasicGetOk, m.BasicGetEmpty), got)
 
     def set_sink(self, sink: FrameSink | None) -> None:
-        """Hand deliveries of consumers without a callback to a sink, straight from the scanner."""
+        """Pass deliveries of consumers without a callback to a sink, directly from the scanner."""
         if sink is not self.sink:
             self.sink = sink
             self._host.scanner.divert(self.number, sink)
 
     def next_tag(self) -> str:
-        """A consumer tag that this channel has not used."""
+        """Return a consumer tag that this channel has not used."""
         while True:
             self._tags += 1
             tag = f"harebell.{self.number}.{self._tags}"
@@ -265,10 +265,10 @@ class CoreChannel(Verbs):
         Args:
             queue: the queue.
             on_delivery: called for every message; None hands it to the channel's bulk sink.
-            on_end: called once when no more messages will come.
+            on_end: called once when no more messages will arrive.
             tag: the consumer tag.
-            no_ack: take messages as acknowledged when they are sent.
-            exclusive: refuse if anybody else consumes from the queue.
+            no_ack: deliveries count as acknowledged when they are sent.
+            exclusive: fail if the queue has another consumer.
             no_local: do not deliver what this connection published (RabbitMQ ignores it).
             arguments: for example {"x-priority": 10}.
         """
@@ -286,7 +286,7 @@ class CoreChannel(Verbs):
             exclusive=exclusive,
             arguments=dict(arguments or {}),
         )
-        # Deliveries may follow consume-ok in the same read, so the consumer has to be there.
+        # Deliveries may follow consume-ok in the same read, so register the consumer first.
         self.consumers[tag] = consumer
         try:
             return self.call(method, (m.BasicConsumeOk,), lambda reply: consumer)
@@ -295,7 +295,7 @@ class CoreChannel(Verbs):
             raise
 
     def cancel(self, tag: str) -> Call[None]:
-        """End a subscription; deliveries keep coming until the answer is there."""
+        """End a subscription; deliveries may arrive until the answer."""
         method = m.BasicCancel(consumer_tag=tag)
         return self.call(method, (m.BasicCancelOk,), self._cancelled)
 
@@ -305,7 +305,7 @@ class CoreChannel(Verbs):
             consumer.on_end(None)
 
     def abandon(self, tag: str) -> None:
-        """Cancel an abandoned consumer; deliveries that still come are requeued."""
+        """Cancel an abandoned consumer; deliveries that still arrive are requeued."""
         consumer = self.consumers.get(tag)
         if consumer is None or self.state is not ChannelPhase.OPEN:
             return
@@ -320,7 +320,7 @@ class CoreChannel(Verbs):
     # --- receiving ------------------------------------------------------------------------------
 
     def frame(self, kind: int, payload: bytes) -> None:
-        """One frame of this channel."""
+        """Handle one frame of this channel."""
         if kind == METHOD:
             if self._assembly is not None:
                 raise ProtocolError(505, "a method came in the middle of a content")
@@ -340,7 +340,7 @@ class CoreChannel(Verbs):
         properties: Properties,
         body: bytes,
     ) -> None:
-        """A whole delivery."""
+        """Handle a whole delivery."""
         if self.state is not ChannelPhase.OPEN:
             return
         consumer = self.consumers.get(consumer_tag)
@@ -415,7 +415,7 @@ class CoreChannel(Verbs):
         pending.call.succeed(result)
 
     def _pending_for(self, method: m.Method) -> Pending:
-        """The call that a reply answers: the oldest of its kind, and of its consumer."""
+        """Return the call that a reply answers: the oldest of its type, and of its consumer."""
         tag = getattr(method, "consumer_tag", None)
         for pending in self._pending:
             if isinstance(method, pending.replies) and (
@@ -454,7 +454,7 @@ class CoreChannel(Verbs):
     def handle_close(self, method: m.ChannelClose) -> None:
         self.send(m.ChannelCloseOk())
         if self.state is ChannelPhase.CLOSING:
-            # Both sides close at once; our own close-ok is still to come.
+            # Both sides close at once; the close-ok for our own close is still to come.
             return
         error = closed_channel(
             method.reply_code, method.reply_text, method.class_id, method.method_id
@@ -463,7 +463,7 @@ class CoreChannel(Verbs):
         self._host.forget(self.number)
 
     def end(self, error: AMQPError) -> None:
-        """The channel is over, because the broker or the connection ended it."""
+        """End the channel: the broker or the connection has closed it."""
         if self.state is ChannelPhase.CLOSED:
             return
         closing = self.state is ChannelPhase.CLOSING

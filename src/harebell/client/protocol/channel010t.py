@@ -1,12 +1,12 @@
-"""A channel of transitional 0-10: the methods of 0-9, counted, and completed instead of answered.
+"""A channel of transitional 0-10: the methods of 0-9, numbered, and completed instead of answered.
 
     exchange.declare (command 1)  -->
     execution.flush               -->
                                   <--  execution.complete (all up to 1)
 
-Every method is a command but those of the classes connection, channel and execution, and commands
-are numbered from 1. Those that the document gives no reply are done when a mark of the broker says
-so, which a flush asks for; a publish is confirmed by its completion.
+Every method except those of the classes connection, channel and execution is a command, and
+commands are numbered from 1. A command without a reply in the specification is done when the
+broker's execution.complete covers it, which a flush requests; this also confirms a publish.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TransitionalChannel(CoreChannel):
         arguments = getattr(method, "arguments", None)
         if arguments:
             encoded = encode_typed(arguments, FieldDialect.LETTERS)
-            # A method that is recorded is sent again: it keeps its own arguments.
+            # A recorded method is sent again later: do not change its arguments.
             method = msgspec.structs.replace(method, arguments=encoded)
         super().send(method)
         if not method.NAME.startswith(_UNCOUNTED):
@@ -80,12 +80,12 @@ class TransitionalChannel(CoreChannel):
         return call
 
     def _when_complete(self, then: Callable[[], None]) -> None:
-        """Have something called when the last command is complete, and ask for that."""
+        """Call something when the last command is complete, and request its completion."""
         self._until[self._command] = then
         self.send(ExecutionFlush())
 
     def select_confirms(self) -> Call[None]:
-        """Every command is completed, so nothing has to be asked for."""
+        """Send nothing: every command is completed in this version."""
         self.mode = Mode.CONFIRM
         call: Call[None] = Call()
         call.succeed(None)
@@ -97,7 +97,7 @@ class TransitionalChannel(CoreChannel):
         """Append a publish to the output; see `CoreChannel.publish`.
 
         Raises:
-            UnsupportedByVersion: it is mandatory, and there is no basic.return.
+            UnsupportedByVersion: it is mandatory, and the version has no basic.return.
         """
         self.check_open()
         if flags & MANDATORY:
@@ -107,7 +107,7 @@ class TransitionalChannel(CoreChannel):
         if waits:
             self._published[self._command] = self.confirms.sequence
             if not self._waits:
-                # One flush is answered for all that came before it; then there is another one.
+                # One flush covers all commands before it; later commands need another one.
                 self._waits = True
                 self.send(ExecutionFlush())
         return waits
@@ -118,7 +118,7 @@ class TransitionalChannel(CoreChannel):
         self._command += 1
 
     def handle_flush(self, method: ExecutionFlush) -> None:
-        """The broker asks what is complete: deliveries of class basic are when they are read."""
+        """Answer which of the broker's commands are complete: deliveries are when they are read."""
         self.send(ExecutionComplete())
 
     def handle_complete(self, method: ExecutionComplete) -> None:
@@ -141,7 +141,7 @@ class TransitionalChannel(CoreChannel):
             call.fail(self.error or error)
 
     def on_command(self, method: m.Method) -> bool:
-        """Take a method that only this version has; whether it was one."""
+        """Handle a method that only this version has; False for others."""
         handler = _HANDLERS.get(type(method))
         if handler is None:
             return False

@@ -28,7 +28,7 @@ class ChannelPhase(enum.Enum):
 
 
 class Mode(enum.Enum):
-    """What a publish on the channel means."""
+    """The meaning of a publish on the channel."""
 
     PLAIN = "plain"
     CONFIRM = "confirm"
@@ -36,23 +36,23 @@ class Mode(enum.Enum):
 
 
 class Recorder(Protocol):
-    """Keeps what was declared, so that it can be declared again (`topology`)."""
+    """Record what was declared, to declare it again (`topology`)."""
 
     def rewrite(self, channel: int, method: M) -> M:
-        """The method to send instead of this one."""
+        """Return the method to send instead of this one."""
 
     def observe(self, channel: int, method: m.Method, result: Any) -> None:
-        """The broker has done this; `result` is what the verb answers."""
+        """Record a completed method; `result` is the verb's result."""
 
     def forget_consumer(self, channel: int, tag: str) -> None:
-        """The broker ended a subscription."""
+        """Forget a subscription that the broker has ended."""
 
     def forget_channel(self, channel: int) -> None:
-        """The channel was closed, by whichever side."""
+        """Forget a closed channel."""
 
 
 class Host(Protocol):
-    """What a channel needs of its connection."""
+    """The interface of a channel to its connection."""
 
     out: OutBuffer
     frame_max: int
@@ -61,14 +61,14 @@ class Host(Protocol):
     recorder: Recorder | None
 
     def forget(self, number: int) -> None:
-        """The channel's number is free again."""
+        """Free the number of the channel."""
 
     def check_extension(self, name: str) -> None:
-        """Raise `ExtensionMissing` when the broker lacks one of Harebell's own classes."""
+        """Raise `ExtensionMissing` if the broker does not support a protocol extension."""
 
 
 class Got:
-    """An answer with a content: of basic.get, or of bulk.read."""
+    """A reply with a content: of basic.get, or of bulk.read."""
 
     __slots__ = ("body", "method", "properties")
 
@@ -85,7 +85,7 @@ class CoreConsumer:
         tag: its consumer tag.
         no_ack: whether the broker expects no acknowledgements.
         on_delivery: called for every message; None hands it to the channel's bulk sink.
-        on_end: called once, when no more will come; with the error unless we cancelled it.
+        on_end: called once, when no more will arrive; with the error unless we cancelled it.
     """
 
     __slots__ = ("no_ack", "on_delivery", "on_end", "tag")
@@ -118,11 +118,11 @@ class Pending:
 
 
 def nothing(reply: Any) -> None:
-    """The answer of a verb that has none."""
+    """Return None: the verb has no result."""
 
 
 def got(reply: Got | m.BasicGetEmpty) -> Got | None:
-    """The answer of basic.get."""
+    """Return the result of basic.get."""
     return reply if isinstance(reply, Got) else None
 
 

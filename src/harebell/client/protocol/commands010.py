@@ -1,15 +1,14 @@
-"""The verbs of the client in the commands of final 0-10.
+"""Translate the verbs of the client into commands of final 0-10.
 
-    queue.declare                 queue.declare, queue.query              the client names queues
+    queue.declare                 queue.declare, queue.query              the client generates names
     queue.bind, unbind            exchange.bind, unbind
     queue.purge, delete           queue.query, then the command           for the count
-    basic.consume                 message.subscribe, set-flow-mode, flow (messages), flow (octets)
+    basic.consume                 message.subscribe, set-flow-mode, flow (messages), flow (bytes)
     basic.get                     the same for one message, flush, queue.query, cancel
-    basic.qos                     nothing is sent: it counts for what is subscribed afterwards
-    basic.recover                 message.release of everything that is out
+    basic.qos                     nothing is sent: it applies to later subscriptions
+    basic.recover                 message.release of all unacknowledged messages
 
-A verb is done when its last command is completed; what 0-9-1 would have answered is made of the
-results.
+A verb is done when its last command is completed; the reply of 0-9-1 is built from the results.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ EVERYTHING = 0xFFFFFFFF
 NOT_ACQUIRED = 1
 
 Results = list[Any]
-"""What the commands of a verb came to, those without a result left out."""
+"""The results of the commands of a verb, without those that have none."""
 
 
 class CommandPlan(NamedTuple):
-    """What to send for a verb.
+    """The commands of a verb.
 
     Args:
         commands: in order.
-        reply: makes the answer of 0-9-1 from the results.
+        reply: builds the reply of 0-9-1 from the results.
     """
 
     commands: list[Command]
@@ -46,15 +45,15 @@ class CommandPlan(NamedTuple):
 
 
 def plan(method: m.Method, name: Callable[[], str], window: int) -> CommandPlan:
-    """What a method of 0-9-1 is in 0-10.
+    """Return the commands of 0-10 for a method of 0-9-1.
 
     Args:
         method: one that the verbs of a channel send.
-        name: makes names for queues that have none.
-        window: most messages that may be out at once of a subscription, 0 for no limit.
+        name: generates names for queues without one.
+        window: maximum number of unacknowledged messages of a subscription, 0 for no limit.
 
     Raises:
-        UnsupportedByVersion: 0-10 has nothing for it.
+        UnsupportedByVersion: 0-10 has no equivalent.
     """
     if isinstance(method, m.QueueDeclare):
         return _declare_queue(method, name)
@@ -68,7 +67,7 @@ def plan(method: m.Method, name: Callable[[], str], window: int) -> CommandPlan:
 
 
 def _alternate(arguments: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """The alternate exchange, which is a field of its own, and the other arguments."""
+    """Split off the alternate exchange, which is a separate field, from the arguments."""
     rest = dict(arguments)
     return rest.pop(ALTERNATE, None), rest
 
@@ -180,7 +179,7 @@ def _cancel(method: m.BasicCancel) -> CommandPlan:
 
 
 def get(queue: str, destination: str, *, no_ack: bool) -> list[Command]:
-    """The commands that bring one message, if there is one, and say how many are left."""
+    """Return the commands that get one message, if there is one, and the count of the rest."""
     return [
         c.MessageSubscribe(queue=queue, destination=destination, accept_mode=int(no_ack)),
         c.MessageSetFlowMode(destination=destination, flow_mode=CREDIT),

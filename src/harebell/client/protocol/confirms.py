@@ -1,8 +1,8 @@
-"""Publisher confirms: which publishes wait for an answer, and what to call when it comes.
+"""Publisher confirms: which publishes are unconfirmed, and what to call for the confirm.
 
-The broker numbers the publishes of a channel in confirm mode from 1, as we do, and settles them
-with basic.ack and basic.nack, one by one or all up to a number. A basic.return carries no number:
-it comes before the ack of the same publish, and in order, so it belongs to the first waiting
+The broker numbers the publishes of a channel in confirm mode from 1, as we do, and confirms them
+with basic.ack and basic.nack, one by one or all up to a number. A basic.return has no number:
+it precedes the ack of the same publish, and in order, so it belongs to the first unconfirmed
 mandatory publish with the same content.
 """
 
@@ -26,7 +26,7 @@ class ConfirmWaiter(Protocol):
     """Receives the outcome of a publish."""
 
     def settle(self, token: int, error: AMQPError | None) -> None:
-        """The publish that was registered with `token` was taken, or not."""
+        """Handle the confirm of the publish that was registered with `token`."""
 
 
 class Confirm(Call[None]):
@@ -35,7 +35,7 @@ class Confirm(Call[None]):
     __slots__ = ()
 
     def settle(self, token: int, error: AMQPError | None) -> None:
-        """Called by `ConfirmTracker`."""
+        """Settle; called by `ConfirmTracker`."""
         if error is None:
             self.succeed(None)
         else:
@@ -46,9 +46,9 @@ class Bulk:
     """The confirms of many publishes, without an object for each.
 
     Attributes:
-        outstanding: publishes without an answer yet.
-        confirmed: publishes that the broker took.
-        failures: (token, error) of the first ones that it did not take.
+        outstanding: number of unconfirmed publishes.
+        confirmed: number of confirmed publishes.
+        failures: (token, error) of the first failed ones.
         low: `on_low` is called when at most this many are outstanding.
     """
 
@@ -62,7 +62,7 @@ class Bulk:
         self.on_low: Callable[[], None] | None = None
 
     def settle(self, token: int, error: AMQPError | None) -> None:
-        """Called by `ConfirmTracker`."""
+        """Count; called by `ConfirmTracker`."""
         self.outstanding -= 1
         if error is None:
             self.confirmed += 1
@@ -72,10 +72,10 @@ class Bulk:
             self.on_low()
 
     def result(self) -> int:
-        """How many were taken.
+        """Return the number of confirmed publishes.
 
         Raises:
-            BulkPublishFailed: not all of them.
+            BulkPublishFailed: some have failed.
         """
         if self.failures:
             raise BulkPublishFailed(self.confirmed, self.failures)
@@ -83,10 +83,10 @@ class Bulk:
 
 
 class ConfirmTracker:
-    """The publishes of one channel that wait to be confirmed.
+    """The unconfirmed publishes of one channel.
 
     Args:
-        keep: remember every message until it is confirmed, so that it can be sent again.
+        keep: keep every message until it is confirmed, so that it can be sent again.
     """
 
     def __init__(self, *, keep: bool = False) -> None:
@@ -101,14 +101,14 @@ class ConfirmTracker:
         return len(self._waiting)
 
     def expect(self, waiting: ConfirmWaiter, token: int, message: WireMessage, flags: int) -> None:
-        """The next publish has just been written; `waiting` wants to hear about it."""
+        """Register the publish that was just written; `waiting` gets its confirm."""
         self.sequence += 1
         self._waiting[self.sequence] = (waiting, token)
         if self.keep or flags & MANDATORY:
             self._kept[self.sequence] = (message, flags)
 
     def settle(self, tag: int, multiple: bool, *, taken: bool) -> None:
-        """A basic.ack or basic.nack of the broker; tag 0 with `multiple` means all of them.
+        """Handle a basic.ack or basic.nack; tag 0 with `multiple` means all.
 
         Raises:
             ProtocolError: the broker confirms what was never published.
@@ -137,7 +137,7 @@ class ConfirmTracker:
         entry[0].settle(entry[1], error)
 
     def returned(self, error: PublishReturned, message: WireMessage) -> bool:
-        """A basic.return came; False when no publish that waits can be meant."""
+        """Handle a basic.return; False if no unconfirmed publish matches."""
         second = 0
         for sequence, (sent, flags) in self._kept.items():
             if not flags & MANDATORY or sequence in self._returned:
@@ -151,21 +151,21 @@ class ConfirmTracker:
             if sent.raw == message.raw:
                 self._returned[sequence] = error
                 return True
-            # A broker may encode the properties differently; then the other fields must be enough.
+            # A broker may encode the properties differently; then compare the other fields only.
             second = second or sequence
         if second:
             self._returned[second] = error
         return second != 0
 
     def fail(self, error: AMQPError) -> None:
-        """Fail every pending confirm: the channel is gone, and no answer will come."""
+        """Fail every unconfirmed publish: the channel has ended."""
         entries = list(self._waiting.values())
         self._forget()
         for waiting, token in entries:
             waiting.settle(token, error)
 
     def take_over(self) -> Iterator[tuple[ConfirmWaiter, int, WireMessage, int]]:
-        """The publishes that wait, to be made again on another channel. Needs `keep`."""
+        """Return the unconfirmed publishes, to repeat them on another channel. Needs `keep`."""
         entries = [(*self._waiting[n], *self._kept[n]) for n in self._waiting]
         self._forget()
         return iter(entries)

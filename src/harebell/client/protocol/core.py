@@ -1,11 +1,11 @@
-"""The client side of AMQP 0-8 to 0-9-1 without I/O: octets and time in, octets and answers out.
+"""The client side of AMQP 0-8 to 0-9-1 without I/O: bytes and time in, bytes and answers out.
 
     shell                               core
     data read        -> receive(data, now)      -> callbacks, calls settled
-    take_output()    <- what is to be written
+    take_output()    <- bytes to write
     a timer          -> tick(now)               -> heartbeats, timeouts
     end of input     -> eof()
-    `finished`       <- write what is left, close the socket
+    `finished`       <- write the rest, close the socket
 
 `aio` and `blocking` are the two shells.
 """
@@ -58,7 +58,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self.frame_max = FRAME_MIN_BYTES
         self.scanner = FrameScanner(self)
         self.scanner.client = True
-        # connection.start of a broker may be longer than AMQP's minimal frame: accept it.
+        # A broker's connection.start may be longer than AMQP's minimal frame: accept it.
         self.scanner.frame_max = FRAME_MAX_BYTES
         self.recorder: Recorder | None = None
         self._greeted = False
@@ -74,7 +74,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
     def _hung_up(self, reason: str) -> AMQPError:
         where = self.url.address
         if self.state is ConnectionPhase.TUNING and self._credentials_sent:
-            # Brokers that cannot say why they refuse a login hang up (RabbitMQ before 3.2).
+            # Brokers that cannot send the reason of a refused login hang up (RabbitMQ before 3.2).
             return LoginUnanswered(
                 f"the broker at {where} hung up after it saw the user and password"
             )
@@ -89,14 +89,14 @@ class CoreConnection(Life[CoreChannel], FrameSink):
 
     @property
     def extensions(self) -> dict[str, int]:
-        """Harebell's own classes of methods that the broker has, and their versions."""
+        """Harebell's protocol extensions that the broker supports, and their versions."""
         return extensions.announced(self.server_properties)
 
     def check_extension(self, name: str) -> None:
-        """Raise `ExtensionMissing` when the broker lacks one of Harebell's own classes.
+        """Raise `ExtensionMissing` if the broker does not support a protocol extension.
 
         Raises:
-            UnsupportedByVersion: the version of AMQP has none of them.
+            UnsupportedByVersion: the version of AMQP has no extensions.
         """
         self.check_open()
         if self.dialect.version != "0-9-1":
@@ -112,13 +112,13 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         """Open a channel.
 
         Args:
-            number: which; None takes the lowest free one.
-            confirms: whether its publishes are confirmed; None where the version can.
+            number: its number; None uses the lowest free one.
+            confirms: whether its publishes are confirmed; None if the version has confirms.
             keep: whether unconfirmed messages are kept to be sent again.
 
         Raises:
             ClientClosed: every channel that the broker allows is in use.
-            UnsupportedByVersion: confirms are wanted and cannot be had.
+            UnsupportedByVersion: confirms are required and the version has none.
         """
         self.check_open()
         if confirms is None:
@@ -132,7 +132,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         return channel.open()
 
     def forget(self, number: int) -> None:
-        """The channel's number is free again."""
+        """Free the number of the channel."""
         self.channels.pop(number, None)
         if self.recorder is not None:
             self.recorder.forget_channel(number)
@@ -140,7 +140,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
     # --- what the scanner calls -----------------------------------------------------------------
 
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
-        """One frame."""
+        """Handle one frame."""
         if channel == 0:
             if kind == METHOD:
                 self._on_method(self.dialect.spec.decode(payload))
@@ -163,7 +163,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         properties: Properties,
         body: bytes,
     ) -> int:
-        """A whole delivery."""
+        """Handle a whole delivery."""
         if self.state is ConnectionPhase.OPEN:
             self._channel(channel).deliver(
                 consumer_tag, tag, redelivered, exchange, routing_key, properties, body
@@ -171,7 +171,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         return 0
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
-        """A confirm."""
+        """Handle a confirm."""
         if self.state is ConnectionPhase.OPEN:
             self._channel(channel).confirms.settle(tag, multiple, taken=True)
         return 0
@@ -280,7 +280,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self.out.raw(self.heartbeat_frame)
 
     def _refuse(self, error: ProtocolError) -> None:
-        """The broker broke the protocol: tell it, and go (AMQP 0-9-1 4.2.3)."""
+        """Close after a protocol error of the broker (AMQP 0-9-1 4.2.3)."""
         if self.state in (ConnectionPhase.OPENING, ConnectionPhase.OPEN):
             self._send(
                 m.ConnectionClose(
@@ -319,24 +319,24 @@ _NONCE_MAX = 1 << 53
 
 
 class Random(Protocol):
-    """The entropy that a client needs; `random.Random` is one."""
+    """The source of randomness of a client; `random.Random` is one."""
 
     def random(self) -> float:
-        """A number from 0 up to 1."""
+        """Return a number from 0 up to 1."""
 
 
 def new_core(url: URL, now: float, properties: dict[str, Any], rng: Random) -> CoreConnection:
-    """Make the protocol state of a new connection.
+    """Return the protocol state of a new connection.
 
     Args:
         url: the address, with user and version.
         now: the time, in seconds.
         properties: added to the client properties.
-        rng: entropy for the names of sessions.
+        rng: randomness for the names of sessions.
     """
     if url.version != FINAL:
         return CoreConnection(url, now, properties)
-    # Imported on demand: the codec of 0-10 takes time to load, and most programs never use it.
+    # Imported on demand: the codec of 0-10 loads slowly, and most programs never use it.
     from harebell.client.protocol.core010 import CoreConnection010
 
     nonce = f"harebell-{int(rng.random() * _NONCE_MAX):014x}"

@@ -1,4 +1,4 @@
-"""The client side of final 0-10 without I/O; `protocol.core` says what a shell does.
+"""The client side of final 0-10 without I/O; `protocol.core` documents the interface of a shell.
 
     client                                    broker
       |  protocol header "AMQP" 1 1 0 10  ------>  |     AMQP 0-10 4.3
@@ -58,7 +58,7 @@ _SESSION_CLASS = 2
 
 
 class _Assembly:
-    """The segments of a command that have come, and those still to come."""
+    """The segments of a command that have arrived, and how many are missing."""
 
     __slots__ = ("body", "command", "header", "size")
 
@@ -80,7 +80,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
     """The protocol state of one connection; arguments and attributes as of `Life`.
 
     Args:
-        nonce: makes the names of our sessions different from everybody else's.
+        nonce: makes the names of our sessions unique.
     """
 
     heartbeat_frame = _heartbeat()
@@ -108,7 +108,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         self.scanner.feed(bytes(data))
 
     def _greeted(self, data: bytes) -> bytes:
-        """Take the broker's protocol header; what follows it."""
+        """Consume the broker's protocol header; return the remaining bytes."""
         greeting = self._greeting + data
         self._greeting = greeting[:_HEADER]
         if len(greeting) < _HEADER and PROTOCOL_HEADER.startswith(greeting):
@@ -125,7 +125,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
     # --- verbs ----------------------------------------------------------------------------------
 
     def check_extension(self, name: str) -> None:
-        """Refuse Harebell's own classes of methods, which are 0-9-1's.
+        """Refuse Harebell's protocol extensions, which are defined for 0-9-1.
 
         Raises:
             UnsupportedByVersion: always.
@@ -135,7 +135,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
     ) -> Call[Any]:
-        """Open a session, as `CoreConnection.open_channel`. Every publish can be confirmed."""
+        """Open a session, like `CoreConnection.open_channel`. Every publish can be confirmed."""
         self.check_open()
         number = self._free_number(number)
         self._sessions += 1
@@ -145,7 +145,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         return session.open()
 
     def forget(self, number: int) -> None:
-        """The channel's number is free again."""
+        """Free the number of the channel."""
         self.channels.pop(number, None)
         if self._assemblies.pop(number, None) is not None:
             self.scanner.pending -= 1
@@ -178,7 +178,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
     # --- what the scanner calls -----------------------------------------------------------------
 
     def frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> int:
-        """One frame."""
+        """Handle one frame."""
         if kind == CONTROL:
             self._on_control(channel, AMQP_0_10.decode_control(payload))
             return 0
@@ -223,7 +223,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         properties: Properties,
         body: bytes,
     ) -> int:
-        """A whole message."""
+        """Handle a whole message."""
         session = self.channels.get(channel)
         if session is not None and self.state is ConnectionPhase.OPEN:
             session.transfer(destination, bool(flags & REDELIVERED), properties, body)

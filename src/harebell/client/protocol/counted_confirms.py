@@ -1,7 +1,7 @@
-"""Confirms that are counted: for publishes that come by the thousand, without an object for each.
+"""Count confirms of bulk publishes, without an object for each.
 
-Numbers below `_lowest` are settled. Brokers mostly confirm runs; RabbitMQ also settles one here and
-one there, and those above `_lowest` wait in a set that is never larger than what is in flight.
+Numbers below `_lowest` are confirmed. Brokers mostly confirm ranges; RabbitMQ also confirms single
+numbers, and those above `_lowest` are kept in a set that is never larger than what is in flight.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _ACK = 80
 
 
 class CountedConfirms(ConfirmTracker):
-    """The publishes of one channel, counted.
+    """Count the publishes and confirms of one channel.
 
     Args:
-        on_return: called with each message that came back; must not call the connection.
+        on_return: called with each returned message; must not call the connection.
 
     Attributes:
-        confirmed: publishes that the broker took, those that it returned included.
-        refused: publishes that the broker answered with basic.nack.
-        returned_count: publishes that came back, because no queue wanted them.
+        confirmed: number of confirmed publishes, returned ones included.
+        refused: number of publishes that the broker answered with basic.nack.
+        returned_count: number of returned publishes.
     """
 
     def __init__(self, on_return: Callable[[PublishReturned], None] | None = None) -> None:
@@ -39,7 +39,7 @@ class CountedConfirms(ConfirmTracker):
 
     @property
     def oldest(self) -> int:
-        """The number of the first publish that is not settled, from 1 on."""
+        """Number of the first unconfirmed publish, from 1 on."""
         return self._lowest
 
     def __len__(self) -> int:
@@ -50,11 +50,11 @@ class CountedConfirms(ConfirmTracker):
         self.sequence += publishes
 
     def expect(self, waiting: ConfirmWaiter, token: int, message: WireMessage, flags: int) -> None:
-        """Never: a channel with a tally publishes rows only."""
+        """Not supported: a channel with counted confirms publishes rows only."""
         raise ValueError("publishes on this channel are counted: use another one for messages")
 
     def settle(self, tag: int, multiple: bool, *, taken: bool) -> None:
-        """A basic.ack or basic.nack of the broker; tag 0 with `multiple` means all of them.
+        """Handle a basic.ack or basic.nack; tag 0 with `multiple` means all.
 
         Raises:
             ProtocolError: the broker confirms what was never published.
@@ -91,11 +91,11 @@ class CountedConfirms(ConfirmTracker):
             self._lowest += 1
 
     def returned(self, error: PublishReturned, message: WireMessage) -> bool:
-        """A basic.return came."""
+        """Count a basic.return."""
         self.returned_count += 1
         if self._on_return is not None:
             self._on_return(error)
         return True
 
     def fail(self, error: AMQPError) -> None:
-        """The channel is gone; its owner sees that on the channel."""
+        """Do nothing: the owner sees the end on the channel."""

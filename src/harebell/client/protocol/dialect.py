@@ -1,7 +1,7 @@
 """Differences between the versions of AMQP that the client speaks over the frames of 0-9.
 
     version  header      connection.start says   confirms, nack, exchange.bind   field tables
-    0-8      1 1 8 0     8-0                     no                              S I D T F
+    0-9      1 1 0 9     0-9                     yes, if the broker has          S I D T F
     0-9      1 1 0 9     0-9                     yes, where the broker is one    S I D T F
     0-9-1    0 0 9 1     0-9                     that has them                   all of RabbitMQ's
     0-10t    1 1 99 0    0-10                    every command is completed      its own
@@ -41,12 +41,12 @@ class ClientDialect:
     Args:
         version: "0-8", "0-9" or "0-9-1".
         header: the protocol header.
-        announced: major and minor in connection.start.
-        spec: its methods, and their codec.
-        capabilities: whether it is usual to tell what one is capable of.
-        recovers: whether basic.recover is answered.
+        announced: major and minor version in connection.start.
+        spec: methods, and their codec.
+        capabilities: whether clients usually send capabilities.
+        recovers: whether basic.recover has a reply.
 
-    Ticket 0 is the default one, so the client requests none.
+    Ticket 0 is the default one, so the client requests no ticket.
     """
 
     version: str
@@ -57,7 +57,7 @@ class ClientDialect:
     recovers: bool
 
     def has(self, kind: type[m.Method]) -> bool:
-        """Whether the version has a method."""
+        """True if the version has a method."""
         try:
             self.spec.named(kind.NAME)
         except KeyError:
@@ -70,17 +70,17 @@ class ClientDialect:
         return self.version == TRANSITIONAL or self.has(m.ConfirmSelect)
 
     def introduced(self, properties: dict[str, Any]) -> Any:
-        """The client properties as connection.start-ok has them.
+        """Return the client properties for connection.start-ok.
 
-        Transitional 0-10 cannot say which types of table values one reads: brokers send those
-        that they have seen, so one of each kind is shown to them.
+        Transitional 0-10 cannot say which types of table values a peer reads: brokers send those
+        that they have received, so the properties contain one of each type.
         """
         if self.version != TRANSITIONAL:
             return properties
         return encode_typed({**properties, "types": [True, 0.5]}, Letters.LETTERS)
 
     def encode(self, method: m.Method) -> bytes:
-        """The payload of a method frame.
+        """Return the payload of a method frame.
 
         Raises:
             UnsupportedByVersion: the version does not have the method.
@@ -90,14 +90,14 @@ class ClientDialect:
             raise UnsupportedByVersion(self.version, method.NAME)
         payload = self.spec.encode(method)
         if self.version == "0-8" and isinstance(method, m.BasicConsume) and not method.arguments:
-            # The published layout ends before the arguments, and its brokers insist on that.
+            # The published layout ends before the arguments, and its brokers require that.
             return payload.removesuffix(_NO_ARGUMENTS)
         return payload
 
 
 @cache
 def dialect_of(version: str) -> ClientDialect:
-    """A version by its name."""
+    """Return a version by its name."""
     module, name = _TABLES[version]
     spec: ProtocolSpec = getattr(import_module(module), name)
     header, announced = _BEGINNINGS[version]

@@ -1,4 +1,4 @@
-"""The opening exchange of a connection, seen from the client: what we offer, accept and choose.
+"""The handshake of a connection, from the client's side: capabilities, limits, mechanisms.
 
     client                                    broker
       |  protocol header "AMQP" 0 0 9 1  ------->  |     AMQP 0-9-1 4.2.2
@@ -8,7 +8,7 @@
       |  tune-ok, open (vhost)  ---------------->  |
       |  <-----------------------------  open-ok   |
 
-Only decisions stand here; `core` runs the exchange.
+This module only makes decisions; `core` runs the handshake.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _TABLE_LENGTH = 4
 
 @dataclass(frozen=True)
 class TuneLimits:
-    """What both sides agreed on in connection.tune.
+    """The negotiated limits of connection.tune.
 
     Args:
         channel_max: highest channel number.
-        frame_max: largest frame, in octets.
+        frame_max: maximum frame size, in bytes.
         heartbeat: seconds, 0 for none.
     """
 
@@ -44,7 +44,7 @@ class TuneLimits:
 
 
 def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str, Any]:
-    """What we tell about ourselves in connection.start-ok."""
+    """Return the client properties for connection.start-ok."""
     properties: dict[str, Any] = {
         "product": "harebell",
         "version": version,
@@ -67,10 +67,10 @@ def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str
 
 
 def check_version(url: URL, announced: tuple[int, int], wanted: tuple[int, int]) -> None:
-    """Look at the version that connection.start announces; 0-9-1 announces itself as 0-9.
+    """Check the version of connection.start; 0-9-1 is announced as 0-9.
 
     Raises:
-        ProtocolMismatch: it is another one, so that the connection ends without a word
+        ProtocolMismatch: it is another one, and the connection is closed without a close method
             (AMQP 0-9-1 1.4.2.1).
     """
     if announced != wanted:
@@ -82,10 +82,10 @@ def check_version(url: URL, announced: tuple[int, int], wanted: tuple[int, int])
 
 
 def choose_mechanism(url: URL, offered: str) -> str:
-    """The SASL mechanism to log in with.
+    """Choose the SASL mechanism.
 
     Raises:
-        AuthenticationFailed: the broker offers none that we have.
+        AuthenticationFailed: the broker offers no supported mechanism.
     """
     names = offered.split()
     wanted = (url.auth_mechanism,) if url.auth_mechanism else (PLAIN, AMQPLAIN)
@@ -99,18 +99,18 @@ def choose_mechanism(url: URL, offered: str) -> str:
 
 
 def sasl_response(mechanism: str, url: URL) -> bytes:
-    """The first and only SASL response of a mechanism."""
+    """Return the only SASL response of a mechanism."""
     if mechanism == AMQPLAIN:
-        # AMQPLAIN is a field table without its own length in front.
+        # AMQPLAIN is a field table without its length.
         return encode_table({"LOGIN": url.username, "PASSWORD": url.password})[_TABLE_LENGTH:]
     return b"\0" + url.username.encode() + b"\0" + url.password.encode()
 
 
 def negotiate(url: URL, channel_max: int, frame_max: int, heartbeat: int) -> TuneLimits:
-    """Agree with the broker's connection.tune (0 stands for no limit, AMQP 0-9-1 1.4.2.5).
+    """Choose limits for the broker's connection.tune (0 is no limit, AMQP 0-9-1 1.4.2.5).
 
     Raises:
-        ConnectionFailed: the broker insists on frames below the protocol's minimum.
+        ConnectionFailed: the broker requires frames below the protocol's minimum.
     """
     if 0 < frame_max < FRAME_MIN_BYTES:
         raise ConnectionFailed(
@@ -129,18 +129,18 @@ def negotiate(url: URL, channel_max: int, frame_max: int, heartbeat: int) -> Tun
 
 
 def _lower(one: int, other: int) -> int:
-    """The smaller of two limits, where 0 is no limit."""
+    """Return the smaller of two limits, where 0 is no limit."""
     if one == 0 or other == 0:
         return max(one, other)
     return min(one, other)
 
 
 def check_greeting(url: URL, data: bytes) -> None:
-    """Look at the first octets that a peer sends.
+    """Check the first bytes that a peer sends.
 
     Raises:
-        ProtocolMismatch: they are not the beginning of an AMQP frame; the text says what they look
-            like.
+        ProtocolMismatch: they are not the beginning of an AMQP frame; the text says what they
+            seem to be.
     """
     if data[:1] == b"A":
         version = ".".join(str(octet) for octet in data[4:8]) or "another version"

@@ -1,4 +1,4 @@
-"""Deliveries that were read from the socket and that the application has not taken yet."""
+"""Deliveries that were read from the socket and not yet consumed."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Item = tuple[int, bool, str, str, Properties, bytes]
 
 
 class Owner(Protocol):
-    """The connection that the deliveries came by."""
+    """The connection of the deliveries."""
 
     buffered: int
 
     def survives(self, error: AMQPError | None) -> bool:
-        """Whether the connection recovers from this, or is recovering already."""
+        """True if the connection recovers from this error, or is recovering already."""
 
 
 class Inbox:
     """The deliveries of one consumer.
 
     Args:
-        owner: the connection; it counts what is buffered.
-        no_ack: whether deliveries are acknowledged when they are sent.
-        wake: called when there is something to look at.
+        owner: the connection; it counts buffered deliveries.
+        no_ack: whether deliveries count as acknowledged when they are sent.
+        wake: called for a delivery or the end.
     """
 
     __slots__ = ("_owner", "ended", "error", "items", "no_ack", "wake")
@@ -49,33 +49,33 @@ class Inbox:
         properties: Properties,
         body: bytes,
     ) -> None:
-        """A delivery came (`channel_parts.OnDelivery`)."""
+        """Add a delivery (`channel_parts.OnDelivery`)."""
         self.items.append((tag, redelivered, exchange, routing_key, properties, body))
         self._owner.buffered += 1
         self.wake()
 
     def take(self) -> Item:
-        """The oldest delivery."""
+        """Remove and return the oldest delivery."""
         self._owner.buffered -= 1
         return self.items.popleft()
 
     def take_all(self) -> list[Item]:
-        """Everything that was not taken."""
+        """Remove and return all deliveries."""
         items = list(self.items)
         self.items.clear()
         self._owner.buffered -= len(items)
         return items
 
     def end(self, error: AMQPError | None) -> None:
-        """No more will come (`channel_parts.OnEnd`), unless the connection recovers."""
+        """End the inbox (`channel_parts.OnEnd`), unless the connection recovers."""
         if error is not None and not self.no_ack:
-            # Whatever was not acknowledged goes back to its queue when a channel ends.
+            # The broker requeues unacknowledged deliveries when a channel ends.
             self.take_all()
         if not self._owner.survives(error):
             self.finish(error)
 
     def finish(self, error: AMQPError | None) -> None:
-        """No more will come."""
+        """End the inbox."""
         if not self.ended:
             self.ended = True
             self.error = error

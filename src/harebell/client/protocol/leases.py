@@ -1,6 +1,6 @@
-"""The verbs of leases: claims on a queue's messages that outlive both ends (docs/guides/leases.md).
+"""The verbs of leases: durable claims on a queue's messages (docs/guides/leases.md).
 
-They are Harebell's own; against a broker that lacks them every one raises `ExtensionMissing`.
+They are Harebell's own; with a broker that lacks them every one raises `ExtensionMissing`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _MS = 1000
 
 @dataclass(frozen=True)
 class Lease:
-    """What the broker says when a group is opened.
+    """The broker's answer when a group is opened.
 
     Args:
-        epoch: to be given with everything else; older ones are fenced.
+        epoch: required by all other verbs; older epochs are fenced.
         generation: the identity of the queue's log, which a queue that is deleted and declared
             again does not have.
-        committed: the last claim that was committed; 0 for none.
-        last: the last claim that was made, committed or not; 0 for none.
+        committed: the last committed claim; 0 for none.
+        last: the last claim, committed or not; 0 for none.
         lost: the last claim that the broker took back, because its time was over, an operator
             released it, or its messages did not outlive a restart; 0 for none.
-        timeout: seconds that claims wait while no connection holds the group.
-        claims: those that are open, the oldest first.
+        timeout: seconds that claims are kept while no connection holds the group.
+        claims: open claims, the oldest first.
     """
 
     epoch: int
@@ -43,10 +43,10 @@ class Lease:
 def lease_open(
     channel: Verbs, queue: str, group: str, *, timeout: float | None = None
 ) -> Call[Lease]:
-    """Take a group over, or make it: every older epoch of it is fenced from now on.
+    """Open a group, or create it: all older epochs are fenced from now on.
 
     Args:
-        channel: any channel; the group is held as long as its connection lasts.
+        channel: any channel; the group is held as long as its connection is open.
         queue: the queue.
         group: the name of the group, which belongs to the queue.
         timeout: seconds that open claims wait while no connection holds the group; None leaves
@@ -54,7 +54,7 @@ def lease_open(
 
     Raises:
         ExtensionMissing: the broker has no leases.
-        PreconditionFailed: the queue is of a kind that has none.
+        PreconditionFailed: the queue type has no leases.
     """
     channel.need(wire.NAME)
     wanted = 0 if timeout is None else max(1, round(timeout * _MS))
@@ -65,15 +65,15 @@ def lease_open(
 def lease_claim(
     channel: Verbs, queue: str, group: str, epoch: int, messages: int, octets: int = 0
 ) -> Call[ClaimInfo | None]:
-    """Claim messages that are ready; None when there are none.
+    """Claim ready messages; None if there are none.
 
     Args:
         channel: any channel.
         queue: the queue.
         group: the group.
         epoch: from `lease_open`.
-        messages: how many at most.
-        octets: stop before more than that, but never before the first message; 0 for no limit.
+        messages: maximum number of messages.
+        octets: maximum bytes of messages, but at least one message; 0 for no limit.
 
     Raises:
         Fenced: the group has a later epoch.
@@ -84,13 +84,13 @@ def lease_claim(
 
 
 def lease_commit(channel: Verbs, queue: str, group: str, epoch: int, number: int) -> Call[int]:
-    """Be done with every claim up to a number; answers how many messages were settled now.
+    """Commit every claim up to a number; return the number of messages acknowledged by this call.
 
-    It is fine to do that again. When it returns, the broker's disk knows.
+    Repeating it is safe. When it returns, the commit is synced.
 
     Raises:
         Fenced: the group has a later epoch.
-        LeaseLost: one of these claims was taken back; none was committed now.
+        LeaseLost: one of these claims was released; none was committed now.
     """
     channel.need(wire.NAME)
     method = wire.LeaseCommit(queue, group, epoch, number)
@@ -98,7 +98,7 @@ def lease_commit(channel: Verbs, queue: str, group: str, epoch: int, number: int
 
 
 def lease_release(channel: Verbs, queue: str, group: str, epoch: int, number: int = 0) -> Call[int]:
-    """Give claims from a number on back to the queue, 0 for all; answers how many messages.
+    """Release claims from a number on, 0 for all; return the number of requeued messages.
 
     Raises:
         Fenced: the group has a later epoch.
@@ -109,7 +109,7 @@ def lease_release(channel: Verbs, queue: str, group: str, epoch: int, number: in
 
 
 def lease_renew(channel: Verbs, queue: str, group: str, epoch: int) -> Call[None]:
-    """Hold the group with this connection, for the one before is lost.
+    """Hold the group with this connection, after the previous one was lost.
 
     Raises:
         Fenced: the group has a later epoch.
@@ -122,14 +122,14 @@ def lease_renew(channel: Verbs, queue: str, group: str, epoch: int) -> Call[None
 def lease_close(
     channel: Verbs, queue: str, group: str, epoch: int, *, forget: bool = False
 ) -> Call[int]:
-    """Hold the group no longer; its open claims wait for their timeout.
+    """Close the group; its open claims are kept until their timeout.
 
     Args:
         channel: any channel.
         queue: the queue.
         group: the group.
         epoch: from `lease_open`.
-        forget: let its open claims go back to the queue and forget the group.
+        forget: requeue the messages of open claims and delete the group.
 
     Raises:
         Fenced: the group has a later epoch.

@@ -1,10 +1,10 @@
-"""The life of a client's connection, which is the same in every version of AMQP.
+"""The life of a client's connection, common to all versions of AMQP.
 
     STARTING -> TUNING -> OPENING -> OPEN -> CLOSING -> CLOSED
         |          |         |         |        |          ^
         +----------+---------+---------+--------+----------+   end of input, time, an error
 
-`core` and `core010` add what is said on the wire.
+`core` and `core010` add the protocols.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TICKS_PER_BEAT = 4
 
 
 class ConnectionPhase(enum.Enum):
-    """Where a connection is in its life."""
+    """The phases of a connection."""
 
     STARTING = "starting"
     TUNING = "tuning"
@@ -42,21 +42,21 @@ class ConnectionPhase(enum.Enum):
 
 
 class Ending(Protocol):
-    """What a connection has on its channels: it ends with it."""
+    """A channel, which ends with its connection."""
 
     def end(self, error: AMQPError) -> None:
-        """The connection is over, and this is why."""
+        """End, with the reason."""
 
 
 class Output(Protocol):
-    """Where octets for the broker gather."""
+    """A buffer for output."""
 
     def take(self) -> bytes:
-        """All of them, which are gone from there then."""
+        """Remove and return all bytes."""
 
 
 class Scanner(Protocol):
-    """What finds frames in octets."""
+    """Find frames in bytes."""
 
     stopped: bool
 
@@ -68,21 +68,21 @@ class Life(Generic[C]):
     """State, time and end of one connection.
 
     Args:
-        url: where and as whom; the shell has connected to it already.
+        url: the address; the shell has connected already.
         now: the time, in seconds of any monotonic clock.
-        properties: added to what we tell the broker about ourselves.
+        properties: added to the client properties.
 
     Attributes:
-        opened: settled when the connection is open, or has failed to be.
-        closed: settled when it is over; with an error unless we closed it.
-        blocked: why the broker takes no publishes now; None while it does.
-        finished: whether the socket is to be closed after the output is written.
+        opened: settled when the connection is open, or has failed to open.
+        closed: settled when it is closed; with an error unless this program closed it.
+        blocked: why the broker blocks publishers; None if it does not.
+        finished: whether the socket must be closed after the output is written.
     """
 
     out: Output
     scanner: Scanner
     heartbeat_frame = b""
-    """A heartbeat of the version, for who writes it without the core."""
+    """A heartbeat frame of the version, for senders without the core."""
 
     def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
         self.url = url
@@ -103,43 +103,43 @@ class Life(Generic[C]):
         self._next_beat: float | None = None
         self._deadline: float | None = now + url.connection_timeout
 
-    # --- what a version says --------------------------------------------------------------------
+    # --- implemented by each version ------------------------------------------------------------
 
     @abstractmethod
     def _read(self, data: bytes | bytearray | memoryview) -> None:
-        """Take octets in.
+        """Process input.
 
         Raises:
-            ProtocolError: they break the protocol.
-            AMQPError: the connection cannot go on.
+            ProtocolError: it violates the protocol.
+            AMQPError: the connection cannot continue.
         """
 
     @abstractmethod
     def _say_close(self, code: int, text: str) -> None:
-        """Ask the broker to close the connection."""
+        """Request the close of the connection."""
 
     @abstractmethod
     def _say_alive(self) -> None:
         """Send a heartbeat."""
 
     def _refuse(self, error: ProtocolError) -> None:
-        """The broker broke the protocol."""
+        """Close after a protocol error of the broker."""
         where = self.url.address
         self._finish(ConnectionLost(f"the broker at {where} broke the protocol: {error.text}"))
 
     def _hung_up(self, reason: str) -> AMQPError:
-        """What the end of input means before the connection is open."""
+        """Return the error for an end of input before the connection is open."""
         return ConnectionFailed(f"{reason} ({self.url.address})")
 
     # --- for the shell --------------------------------------------------------------------------
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more is to be read."""
+        """Whether no more input is read."""
         return self.state is ConnectionPhase.CLOSED
 
     def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
-        """Octets have come from the broker."""
+        """Process input from the broker."""
         if self.state is ConnectionPhase.CLOSED or len(data) == 0:
             return
         self.last_received = now
@@ -150,19 +150,19 @@ class Life(Generic[C]):
         except AMQPError as error:
             self._finish(error)
         except BaseException:
-            # A callback of the program raised: the content that was being assembled is lost.
+            # A callback of the program raised: the content being assembled is lost.
             self._finish(ConnectionLost("a callback of the client failed while reading"))
             raise
 
     def take_output(self) -> bytes:
-        """What is to be written now."""
+        """Return the bytes to write now."""
         data = self.out.take()
         if data:
             self._wrote = True
         return data
 
     def eof(self, reason: str = "the broker closed the socket without a word") -> None:
-        """The socket is closed or broken."""
+        """End the connection: the socket is closed or broken."""
         if self.state is ConnectionPhase.CLOSED:
             return
         if self.state is ConnectionPhase.CLOSING:
@@ -173,7 +173,7 @@ class Life(Generic[C]):
             self._finish(self._hung_up(reason))
 
     def wake_at(self) -> float | None:
-        """When `tick` is due; None when there is nothing to wait for."""
+        """Time at which `tick` is due; None if nothing is scheduled."""
         times = [at for at in (self._deadline, self._next_beat) if at is not None]
         return min(times) if times else None
 
@@ -184,7 +184,7 @@ class Life(Generic[C]):
             self._deadline += late
 
     def tick(self, now: float) -> None:
-        """Time has passed: beat, or give up."""
+        """Handle the passing of time: send a heartbeat, or time out."""
         if self.state is ConnectionPhase.CLOSED:
             return
         if self._deadline is not None and now >= self._deadline:
@@ -209,7 +209,7 @@ class Life(Generic[C]):
             self._next_beat = self.last_received + self.heartbeat / _TICKS_PER_BEAT
 
     def _beat(self, now: float) -> None:
-        """Heartbeats (AMQP 0-9-1 4.2.7): any octet counts for one, in both directions."""
+        """Send or miss heartbeats (AMQP 0-9-1 4.2.7): any byte counts as one, both ways."""
         self._next_beat = now + self.heartbeat / _TICKS_PER_BEAT
         silence = now - self.last_received
         if silence > self.heartbeat * _BEATS_BEFORE_LOST and not self.reading_paused:
@@ -228,7 +228,7 @@ class Life(Generic[C]):
             raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
 
     def _free_number(self, wanted: int | None) -> int:
-        """The number of a new channel: what is wanted, or the lowest free one.
+        """Return the number of a new channel: the requested one, or the lowest free one.
 
         Raises:
             ClientClosed: every channel that the broker allows is in use.
@@ -243,13 +243,13 @@ class Life(Generic[C]):
         return number
 
     def close(self, now: float, code: int = 200, text: str = "bye") -> Call[None]:
-        """Close the connection in good order (connection.close of every version)."""
+        """Close the connection gracefully (connection.close of every version)."""
         if self.state is ConnectionPhase.OPEN:
             self._close_channels(ClientClosed("the connection was closed"))
             self.error = ClientClosed("the connection was closed")
             self._say_close(code, text)
             self.state = ConnectionPhase.CLOSING
-            # A broker that takes no publishes does not read: it will hardly answer.
+            # A broker that blocks publishers does not read, so it will hardly answer.
             patience = CLOSE_TIMEOUT_SECONDS if self.blocked is None else CLOSE_BLOCKED_SECONDS
             self._deadline = now + patience
         elif self.state not in (ConnectionPhase.CLOSING, ConnectionPhase.CLOSED):

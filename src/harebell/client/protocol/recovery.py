@@ -1,12 +1,12 @@
-"""Recover a lost connection: when to try again, and in which order to restore the topology.
+"""Recover a lost connection: schedule the attempts, and restore the topology in order.
 
-Attempts are spaced by an exponential delay with full jitter, so that the clients of a broker that
-restarts do not all return in the same instant. On the new connection everything is restored in
+Attempts are spaced by an exponential delay with full jitter, so that the clients of a restarted
+broker do not all return at the same time. On the new connection everything is restored in
 dependency order:
 
     channels, exchanges, queues, bindings, mode, prefetch, consumers, unconfirmed publishes
 
-Both shells drive `replay`, a generator that yields the calls to wait for.
+Both shells run `replay`, a generator that yields the calls to wait for.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Recovery:
     """How a connection recovers.
 
     Args:
-        first_seconds: longest delay before the first attempt.
-        most_seconds: longest delay between attempts, however many failed.
-        attempts: attempts after which to give up; None never gives up on a broker that is away.
-        restore_attempts: attempts on a broker that is there but refuses what was declared.
+        first_seconds: maximum delay before the first attempt.
+        most_seconds: maximum delay between attempts.
+        attempts: maximum number of attempts; None for no limit if the broker is unreachable.
+        restore_attempts: maximum number of attempts if the broker refuses the topology.
         resend: publish again what was not confirmed when the connection broke. The broker may have
             taken it already, so consumers may see it twice. Without it those publishes end with
             ConnectionLost.
@@ -64,19 +64,19 @@ class Recovery:
 
 
 def wanted(recover: bool | Recovery) -> Recovery | None:
-    """What the `recover` argument of `connect` asks for."""
+    """Return the recovery for the `recover` argument of `connect`."""
     if isinstance(recover, Recovery):
         return recover
     return Recovery() if recover else None
 
 
 def refused(error: AMQPError) -> bool:
-    """Whether an attempt failed although the broker was there: trying for ever would not help."""
+    """True if an attempt failed although the broker was reachable: retrying may never help."""
     return isinstance(error, ReplyError | AuthenticationFailed | ProtocolMismatch)
 
 
 def recoverable(error: AMQPError | None) -> bool:
-    """Whether connecting again can help: the network or broker failed, without refusing us."""
+    """True if reconnecting can help: the network or the broker failed, without refusing us."""
     return isinstance(error, _RECOVERABLE)
 
 
@@ -85,7 +85,7 @@ class Backoff:
 
     Args:
         options: the limits.
-        rng: entropy for the jitter.
+        rng: randomness for the jitter.
     """
 
     def __init__(self, options: Recovery, rng: Random) -> None:
@@ -96,30 +96,30 @@ class Backoff:
         self._ceiling = options.first_seconds
 
     def delay(self) -> float:
-        """Seconds to wait before the next attempt."""
+        """Return the seconds to wait before the next attempt."""
         self.tried += 1
         ceiling = self._ceiling
         self._ceiling = min(ceiling * _GROWTH, self._options.most_seconds)
-        # Full jitter, but never a busy loop.
+        # Full jitter, but with a minimum, to avoid a busy loop.
         return ceiling * (0.1 + 0.9 * self._rng.random())
 
     def failed(self, *, refused: bool) -> bool:
-        """An attempt failed, `refused` if the broker was there; whether to go on trying."""
+        """Count a failed attempt, `refused` if the broker was reachable; True to try again."""
         self.refused += refused
         most = self._options.attempts
         return self.refused < self._options.restore_attempts and (most is None or self.tried < most)
 
 
 def replay(core: CoreConnection, topology: Topology, old: Mapping[int, CoreChannel]) -> Replay:
-    """Restore everything on a fresh connection.
+    """Restore everything on a new connection.
 
     Args:
         core: the connection, open, without a recorder.
-        topology: what was declared; it learns the new names of queues.
+        topology: what was declared; the new names of queues are recorded in it.
         old: the channels of the lost connection, by number.
 
     Yields:
-        Calls to wait for; their errors are to be raised into the generator.
+        Calls to wait for; throw their errors into the generator.
 
     Returns:
         The new channels, by number.
@@ -147,7 +147,7 @@ def replay(core: CoreConnection, topology: Topology, old: Mapping[int, CoreChann
 
 
 def resend(old: CoreChannel, new: CoreChannel) -> None:
-    """Publish again what the old channel kept unconfirmed; nothing if that was not asked for."""
+    """Publish the old channel's unconfirmed messages again, if it has kept them."""
     for waiting, token, message, flags in old.confirms.take_over():
         new.publish(message, flags, waiting, token)
 
@@ -157,7 +157,7 @@ def _declare(channel: CoreChannel, topology: Topology) -> Generator[Call[Any], N
         yield channel.call(exchange, (m.ExchangeDeclareOk,), _itself)
     for name, record in list(topology.queues.items()):
         # A queue that the broker named is declared again under "": clients may not use its reserved
-        # names. If it outlived the connection after all, it stays behind, as with every client that
+        # names. If it survived the connection after all, it is left behind, as with any client that
         # recovers.
         call = channel.call(record.method, (m.QueueDeclareOk,), _itself)
         yield call

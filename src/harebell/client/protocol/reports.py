@@ -1,7 +1,7 @@
 """The log messages of connections: lost, retried, recovered, given up.
 
 The loggers are `harebell.client.aio` and `harebell.client.blocking`. A loss is a warning, the end
-of all attempts an error, an attempt and a recovery are information. No text has a password in it.
+of all attempts an error, an attempt and a recovery are information. No text has a password.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Requests and replies (RPC): which replies are awaited, and what they answer.
+"""Requests and replies (RPC): pending calls and their replies.
 
     request   mandatory, reply-to amq.rabbitmq.reply-to, correlation-id 5f..1   -> queue of a server
-    reply     correlation-id 5f..1                                              <- straight to us
+    reply     correlation-id 5f..1                                              <- to this channel
 
-Direct reply-to needs no queue: the broker hands replies to the channel that made the request. The
-versions 0-10 do not have it, and get an exclusive queue. A request that no queue takes comes back,
-and fails at once. Both shells use this; it does no I/O.
+Direct reply-to needs no queue: the broker passes replies to the channel that made the request.
+Both versions of 0-10 lack it, and use an exclusive queue. An unroutable request is returned, and
+fails at once. Both shells use this; it does no I/O.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _WITHOUT_RETURNS = ("0-10t",)
 
 
 class Reply(Delivered):
-    """What a server has answered."""
+    """The reply of a server."""
 
     __slots__ = ()
 
 
 class Requests:
-    """The requests of one channel that wait for their replies.
+    """The pending calls of one channel.
 
     Args:
         version: of AMQP.
-        nonce: begins the correlation ids, unlike that of any other program.
+        nonce: prefix of the correlation ids, unique for the program.
     """
 
     def __init__(self, version: str, nonce: str) -> None:
@@ -61,7 +61,7 @@ class Requests:
         """Append a request to the output.
 
         Returns:
-            Its correlation id, and the reply to come.
+            Its correlation id, and the pending reply.
         """
         for name in ("correlation_id", "reply_to"):
             if name in properties:
@@ -85,29 +85,29 @@ class Requests:
         properties: Properties,
         body: bytes,
     ) -> None:
-        """A reply came (`channel_parts.OnDelivery`). One without a waiting request is dropped."""
+        """Handle a reply (`channel_parts.OnDelivery`). One without a pending call is dropped."""
         reply = Reply(body, exchange, routing_key, properties, tag, redelivered)
         call = self._waiting.pop(reply.correlation_id or "", None)
         if call is not None:
             call.succeed(reply)
 
     def returned(self, error: PublishReturned) -> None:
-        """A request came back on a channel without confirms."""
+        """Handle a request that was returned on a channel without confirms."""
         self._fail(error.message.correlation_id or "", error)
 
     def ended(self, error: AMQPError | None) -> None:
-        """No reply comes any more (`channel_parts.OnEnd`): the channel or connection is over."""
+        """Fail pending calls (`channel_parts.OnEnd`): the channel or connection has ended."""
         reason = error or ConnectionLost("the subscription to replies was ended")
         for number in list(self._waiting):
             self._fail(number, reason)
 
     def give_up(self, number: str, seconds: float, where: str) -> CallTimeout:
-        """Wait no longer for a reply; the error to raise."""
+        """Forget a pending call; return its timeout error."""
         self._waiting.pop(number, None)
         return CallTimeout(f"no reply from {where} in {seconds:g} s")
 
     def forget(self, number: str) -> None:
-        """Stop waiting for a reply; it is dropped when it comes."""
+        """Forget a pending call; a later reply is dropped."""
         self._waiting.pop(number, None)
 
     def _confirmed(self, number: str, error: AMQPError | None) -> None:
@@ -121,7 +121,7 @@ class Requests:
 
 
 def described(exchange: str, routing_key: str) -> str:
-    """Where a request went, for errors."""
+    """Describe the route of a request, for errors."""
     if not exchange:
         return f"queue {routing_key!r}"
     return f"exchange {exchange!r} with routing key {routing_key!r}"

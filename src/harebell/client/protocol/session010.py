@@ -4,10 +4,10 @@ r"""A session of final 0-10 as a channel of the client: the same verbs, other co
                                             <-- results, completed, numbered transfers
                                             completed, accept -->
 
-Our commands are numbered from 0, and done when the broker says that they are completed; what a
-command came to arrives before that. So a publish is confirmed when its transfer is completed. The
-broker's transfers are numbered, too: an acknowledgement completes them, which is what returns their
-credit, and accepts them. An error (execution.exception) ends the session.
+Our commands are numbered from 0, and done when the broker marks them as completed; a result
+arrives before that. So a publish is confirmed when its transfer is completed. The broker's
+transfers are numbered, too: an acknowledgement completes them, which returns their credit, and
+accepts them. An error (execution.exception) ends the session.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Waiting:
 
 
 class CoreSession(CoreChannel):
-    """The protocol state of one session; no I/O. `protocol.channel` has its verbs."""
+    """The protocol state of one session; no I/O. It has the verbs of `protocol.channel`."""
 
     def __init__(self, host: Any, number: int, name: bytes, *, confirms: bool, keep: bool) -> None:
         super().__init__(host, number, confirms=confirms, keep=keep)
@@ -82,7 +82,7 @@ class CoreSession(CoreChannel):
         self._session.send_control(self.number, control)
 
     def _command(self, command: Command, *, sync: bool = False) -> int:
-        """Send a command; its number."""
+        """Send a command; return its number."""
         number = self._next
         self._session.send_command(self.number, command, sync)
         self._next = (number + 1) % _NUMBERS
@@ -100,7 +100,7 @@ class CoreSession(CoreChannel):
         return waiting.call
 
     def send(self, method: m.Method) -> None:
-        """Nothing of 0-9-1 is sent as it is."""
+        """Not supported: methods of 0-9-1 must be translated."""
         raise AssertionError(f"{method.NAME} has no place in a session")
 
     def call(
@@ -109,7 +109,7 @@ class CoreSession(CoreChannel):
         replies: tuple[type[m.Method], ...],
         convert: Callable[[Any], T],
     ) -> Call[T]:
-        """Do what a method of 0-9-1 does, and answer what it would have answered."""
+        """Translate a method of 0-9-1, and return its reply of 0-9-1."""
         self.check_open()
         method = self._renamed(method)
         if isinstance(method, m.BasicQos):
@@ -140,7 +140,7 @@ class CoreSession(CoreChannel):
         return self._opening
 
     def close(self) -> Call[None]:
-        """Detach the session in good order; what is on its way to us is dropped."""
+        """Detach the session gracefully; input that is in flight is dropped."""
         if self.state is ChannelPhase.CLOSED:
             self._closing.succeed(None)
             return self._closing
@@ -151,7 +151,7 @@ class CoreSession(CoreChannel):
         return self._closing
 
     def select_confirms(self) -> Call[None]:
-        """Every transfer is completed, so nothing has to be asked for."""
+        """Send nothing: every transfer is completed in this version."""
         self.mode = Mode.CONFIRM
         return _answered(None)
 
@@ -182,7 +182,7 @@ class CoreSession(CoreChannel):
     # --- settling -------------------------------------------------------------------------------
 
     def _taken(self, tag: int, multiple: bool) -> list[int]:
-        """The deliveries that a tag means."""
+        """Remove and return the deliveries that a tag covers."""
         if multiple:
             return [each for each in self._out if each <= tag or not tag]
         if tag not in self._out:
@@ -190,7 +190,7 @@ class CoreSession(CoreChannel):
         return [tag]
 
     def _numbers(self, tags: list[int]) -> Ranges:
-        """The ranges of the transfers of some deliveries, which are not out any more."""
+        """Remove the transfers of some deliveries; return the ranges of their numbers."""
         return _ranges([self._out.pop(tag) for tag in tags])
 
     def ack(self, tag: int, multiple: bool = False) -> None:
@@ -213,7 +213,7 @@ class CoreSession(CoreChannel):
             self._control(controls.SessionCompleted(commands=ranges))
 
     def reject(self, tag: int, *, requeue: bool = False) -> None:
-        """Give back one delivery; without `requeue` it is dropped or dead-lettered."""
+        """Reject one delivery; without `requeue` it is dropped or dead-lettered."""
         self.nack(tag, requeue=requeue)
 
     def _release(self, tags: list[int], *, redelivered: bool) -> None:
@@ -225,7 +225,7 @@ class CoreSession(CoreChannel):
     # --- receiving messages ---------------------------------------------------------------------
 
     def get(self, queue: str, *, no_ack: bool = False) -> Call[Got | None]:
-        """Ask for one message; None when the queue is empty."""
+        """Get one message; None when the queue is empty."""
         self.check_open()
         queue = self._renamed(m.BasicGet(queue=queue)).queue
         destination = self.next_tag()
@@ -249,11 +249,11 @@ class CoreSession(CoreChannel):
         return self._run(plans.get(queue, destination, no_ack=no_ack), finish)
 
     def set_sink(self, sink: FrameSink | None) -> None:
-        """Hand deliveries of consumers without a callback to a sink."""
+        """Pass deliveries of consumers without a callback to a sink."""
         self.sink = sink
 
     def transfer(self, destination: str, redelivered: bool, raw: Properties, body: bytes) -> None:
-        """A message for a subscription."""
+        """Handle a message for a subscription."""
         number = self._arrived()
         if self.state is not ChannelPhase.OPEN:
             return
@@ -282,7 +282,7 @@ class CoreSession(CoreChannel):
             )
 
     def _arrived(self) -> int:
-        """The number of the command that has come."""
+        """Return the number of the command that has arrived."""
         number = self._received
         self._received = (number + 1) % _NUMBERS
         return number
@@ -290,7 +290,7 @@ class CoreSession(CoreChannel):
     # --- commands and controls of the broker ----------------------------------------------------
 
     def command(self, command: Command, raw: bytes, body: bytes) -> None:
-        """A command, with its header segment and body if it has them."""
+        """Handle a command, with its header segment and body if it has them."""
         if isinstance(command, c.MessageTransfer):
             redelivered = bool(raw[_DISCARD_AT : _DISCARD_AT + 1]) and _redelivered(raw)
             properties = Properties(raw, family=FAMILY_010)
@@ -304,7 +304,7 @@ class CoreSession(CoreChannel):
         self._control(controls.SessionCompleted(commands=((number, number),)))
 
     def control(self, control: Control) -> None:
-        """A control of the session."""
+        """Handle a control of the session."""
         handler = _CONTROLS.get(type(control))
         if handler is not None:
             handler(self, control)
@@ -379,13 +379,13 @@ class CoreSession(CoreChannel):
         self.confirms.settle(sequence, False, taken=mandatory)
 
     def handle_accept(self, command: c.MessageAccept) -> None:
-        """The broker accepts transfers, which are confirmed by their completion."""
+        """Do nothing: the completion of our transfers confirms them."""
 
     def handle_sync(self, command: c.ExecutionSync) -> None:
-        """The broker wants to hear of completions: it does, of each command."""
+        """Do nothing: completions are sent for each command."""
 
     def end(self, error: AMQPError) -> None:
-        """The session is over, because the broker or the connection ended it."""
+        """End the session: the broker or the connection has ended it."""
         self._closing.succeed(None)
         self._opening.fail(error)
         super().end(error)
@@ -406,7 +406,7 @@ def _answered(value: T) -> Call[T]:
 
 
 def _within(waiting: dict[int, Any], first: int, last: int) -> list[int]:
-    """The numbers of a range that are waited for; they were put there in order."""
+    """Return the pending numbers in a range; they are in order."""
     found = []
     span = (last - first) % _NUMBERS
     for number in waiting:
@@ -418,7 +418,7 @@ def _within(waiting: dict[int, Any], first: int, last: int) -> list[int]:
 
 
 def _ranges(numbers: list[int]) -> Ranges:
-    """Numbers as ranges; those that follow each other are one."""
+    """Convert numbers to ranges of consecutive ones."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and (found[-1][1] + 1) % _NUMBERS == number:
@@ -429,7 +429,7 @@ def _ranges(numbers: list[int]) -> Ranges:
 
 
 def _discarding(message: WireMessage) -> WireMessage:
-    """The same message, which the broker may drop when there is no queue for it."""
+    """Return the message with a flag that lets the broker drop it if it is unroutable."""
     raw = bytearray(message.raw)
     raw[_DISCARD_AT] |= _DISCARD
     properties = Properties(
@@ -439,7 +439,7 @@ def _discarding(message: WireMessage) -> WireMessage:
 
 
 def _redelivered(raw: bytes) -> bool:
-    """Whether the delivery properties, which brokers write first, say so."""
+    """True if the delivery properties, which brokers write first, have the redelivered flag."""
     return raw[4:6] == b"\x04\x01" and bool(raw[_DISCARD_AT] & 4)
 
 

@@ -1,6 +1,6 @@
-"""What the channels of the asyncio and the blocking API share: all that does not wait.
+"""The parts of a channel that the asyncio and the blocking API share: all that does not wait.
 
-A method that waits is written in each API, because they wait in different ways: asyncio awaits a
+Each API has its own methods that wait, because they wait in different ways: asyncio awaits a
 future while other tasks read the socket, the blocking API reads the socket itself.
 """
 
@@ -18,13 +18,13 @@ from harebell.client.protocol.inbox import Inbox
 
 
 class SharedConnection(Protocol):
-    """What a channel asks of its connection."""
+    """The interface of a channel to its connection."""
 
     def survives(self, error: AMQPError | None) -> bool:
-        """Whether the connection recovers from this, or is recovering already."""
+        """True if the connection recovers from this error, or is recovering already."""
 
     def remove_channel(self, number: int) -> None:
-        """The channel was closed by the broker."""
+        """Remove a channel that the broker has closed."""
 
 
 class SharedChannel:
@@ -35,8 +35,8 @@ class SharedChannel:
         core: its protocol state; another one after a recovery.
 
     Attributes:
-        inboxes: of its consumers.
-        on_return: called with each message that the broker returns and no publish waits for.
+        inboxes: the inboxes of its consumers.
+        on_return: called with each returned message that matches no unconfirmed publish.
     """
 
     def __init__(self, connection: SharedConnection, core: CoreChannel) -> None:
@@ -76,10 +76,10 @@ class SharedChannel:
             self._shared_connection.remove_channel(self.number)
 
     def speaks_for(self, core: CoreChannel) -> bool:
-        """Whether a delivery of that state can still be settled.
+        """True if a delivery of that state can still be settled.
 
-        False when its connection was lost and has recovered or will: the broker delivers the
-        message again, and the old delivery tag means nothing.
+        False if its connection was lost and has recovered or will: the broker delivers the message
+        again, and the old delivery tag is invalid.
 
         Raises:
             AMQPError: the channel is closed for good.
@@ -92,7 +92,7 @@ class SharedChannel:
         return True
 
     def ended(self, error: AMQPError) -> None:
-        """The connection is over: fail what waits."""
+        """Fail everything that waits: the connection has ended."""
         self.core.confirms.fail(error)
         self.core.error = error
         for inbox in list(self.inboxes):
@@ -100,7 +100,7 @@ class SharedChannel:
 
 
 class SharedDelivery(Delivered):
-    """A delivery of either API: a message, and the channel state that settles it."""
+    """A delivery of either API: a message, and the channel state that it is settled on."""
 
     __slots__ = ("_channel", "_core")
 
@@ -111,7 +111,7 @@ class SharedDelivery(Delivered):
 
 
 def delivered_by_get(got: Got) -> tuple[Any, ...]:
-    """The arguments of a `Delivered` for an answer of basic.get."""
+    """Return the arguments of a `Delivered` for the result of basic.get."""
     method = got.method
     return (
         got.body,

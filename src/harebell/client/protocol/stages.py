@@ -1,6 +1,6 @@
-"""The verbs of staged publishing and of publishers whose repeats are dropped.
+"""The verbs of staged publishing and of publisher deduplication.
 
-They are Harebell's own (docs/protocols/extensions.md); against a broker that lacks them
+They are Harebell's own (docs/protocols/extensions.md); with a broker that lacks them
 every one raises `ExtensionMissing`.
 """
 
@@ -18,12 +18,12 @@ from harebell.wire.v09.stage import StagePart as Part
 
 @dataclass(frozen=True)
 class Committed:
-    """What a commit did.
+    """The result of a commit.
 
     Args:
-        rows: how many were published just now.
-        unroutable: how many of them reached no queue by the exchange that they were for.
-        repeated: whether the batch had been committed before, so that nothing was done.
+        rows: number of rows published by this commit.
+        unroutable: number of rows that were unroutable on their exchange.
+        repeated: whether the batch was committed before, so that nothing was done.
     """
 
     rows: int
@@ -32,19 +32,19 @@ class Committed:
 
 
 def stage_open(channel: Verbs, publisher: str, run: str) -> Call[int]:
-    """Speak for a publisher from now on; every other run that was known is fenced.
+    """Open a publisher; all other known runs of it are fenced.
 
     Args:
         channel: any channel.
         publisher: the name of the publisher, which belongs to the user.
-        run: the name of this run, which no other run ever has, for example a UUID. Several
+        run: unique name of this run, for example a UUID. Several
             processes may open the same run.
 
     Returns:
-        The number of the first batch that is not committed; 0 at first.
+        The number of the first uncommitted batch; 0 at first.
 
     Raises:
-        Fenced: another run has taken its place already.
+        Fenced: another run has opened the publisher already.
         ExtensionMissing: the broker has no staged publishing.
     """
     channel.need(wire.NAME)
@@ -63,7 +63,7 @@ def stage_append(
     columns: str,
     data: bytes,
 ) -> Call[int]:
-    """Stage a piece of a part of a batch. Several may be on their way at once.
+    """Stage a piece of a part of a batch. Several may be in flight at once.
 
     Args:
         channel: any channel.
@@ -72,16 +72,16 @@ def stage_append(
         batch: the number of the batch.
         part: the number of the part within it; each is written by one task.
         attempt: which attempt to write the part, for example Spark's task attempt id.
-        number: of the piece within the attempt, from 0.
-        columns: their names, in their order: "value,routing_key,properties.type".
+        number: number of the piece within the attempt, from 0.
+        columns: names of the columns, in their order: "value,routing_key,properties.type".
         data: one record batch as an encapsulated message of Arrow's IPC format, uncompressed.
 
     Returns:
-        How many rows of the attempt are staged.
+        The number of staged rows of the attempt.
 
     Raises:
-        Fenced: another run has taken its place.
-        NotFound: the run was not opened.
+        Fenced: another run has opened the publisher.
+        NotFound: the run is not open.
         PreconditionFailed: the columns are wrong, a piece is missing, or there is no room.
     """
     channel.need(wire.NAME)
@@ -104,24 +104,24 @@ def stage_commit(
     mandatory: bool = False,
     dead_letter: str = "",
 ) -> Call[Committed]:
-    """Publish the parts of a batch, all or nothing; a batch that is committed stays so.
+    """Publish the parts of a batch, all or nothing; a committed batch stays committed.
 
     Args:
         channel: any channel.
         publisher: the name of the publisher.
         run: the run.
         batch: the number of the batch.
-        parts: part, attempt and number of rows of each that counts.
-        exchange: of rows without one.
-        routing_key: of rows without one.
-        delivery_mode: of rows without one: 2 is persistent, 1 is not, 0 leaves it out.
-        mandatory: publish nothing when a row reaches no queue.
-        dead_letter: the exchange for rows that reach no queue; "" for none.
+        parts: part, attempt and number of rows of each part to publish.
+        exchange: default exchange.
+        routing_key: default routing key.
+        delivery_mode: default delivery mode: 2 is persistent, 1 is not, 0 omits it.
+        mandatory: publish nothing if a row is unroutable.
+        dead_letter: the exchange for unroutable rows; "" for none.
 
     Raises:
-        Fenced: another run has taken its place.
-        ChannelClosed: with 312, rows reach no queue and it was mandatory.
-        PreconditionFailed: a part is not staged as it is wanted, a row cannot be a message, or a
+        Fenced: another run has opened the publisher.
+        ChannelClosed: with 312, a row is unroutable and it was mandatory.
+        PreconditionFailed: a part is not staged as specified, a row cannot be a message, or a
             queue has no room.
         AccessRefused: an exchange that the user may not publish to.
     """
@@ -141,10 +141,10 @@ def stage_commit(
 
 
 def stage_abort(channel: Verbs, publisher: str, run: str, *, batch: int) -> Call[int]:
-    """Forget what is staged of a batch; returns how many rows that were.
+    """Delete what is staged of a batch; return the number of rows.
 
     Raises:
-        Fenced: another run has taken its place.
+        Fenced: another run has opened the publisher.
     """
     channel.need(wire.NAME)
     return channel.call(wire.StageAbort(publisher, run, batch), (wire.StageAbortOk,), _rows)
@@ -153,10 +153,10 @@ def stage_abort(channel: Verbs, publisher: str, run: str, *, batch: int) -> Call
 def stage_discard(
     channel: Verbs, publisher: str, run: str, *, batch: int, part: int, attempt: int
 ) -> Call[int]:
-    """Forget what one attempt has staged of a part; returns how many rows that were.
+    """Delete what one attempt has staged of a part; return the number of rows.
 
     Raises:
-        Fenced: another run has taken its place.
+        Fenced: another run has opened the publisher.
     """
     channel.need(wire.NAME)
     method = wire.StageDiscard(publisher, run, batch, part, attempt)
@@ -164,21 +164,21 @@ def stage_discard(
 
 
 def publisher_declare(channel: Verbs, publisher: str) -> Call[int]:
-    """Publish on this channel for a publisher, whose repeats are dropped.
+    """Publish on this channel with deduplication: the broker drops numbers that were used.
 
-    Every message on the channel then needs a header `x-publishing-id`, an integer that grows. A
-    channel of a recovered connection has to be declared again.
+    Every message on the channel then needs a header `x-publishing-id`, an increasing integer. A
+    channel of a recovered connection must be declared again.
 
     Args:
         channel: the channel.
         publisher: the name of the publisher, which belongs to the user.
 
     Returns:
-        The smallest number that was not taken yet; 0 at first.
+        The smallest number that was not accepted yet; 0 at first.
 
     Raises:
-        ExtensionMissing: the broker has no such publishers.
-        PreconditionFailed: the channel has transactions.
+        ExtensionMissing: the broker has no publisher deduplication.
+        PreconditionFailed: the channel is transactional.
     """
     channel.need(publisher_wire.NAME)
     method = publisher_wire.PublisherDeclare(publisher)
@@ -186,7 +186,7 @@ def publisher_declare(channel: Verbs, publisher: str) -> Call[int]:
 
 
 def publisher_forget(channel: Verbs, publisher: str) -> Call[None]:
-    """Forget what a publisher has published and staged: the name will not be used again.
+    """Delete what a publisher has published and staged: the name will not be used again.
 
     Raises:
         ResourceLocked: a channel publishes for it.
@@ -197,7 +197,7 @@ def publisher_forget(channel: Verbs, publisher: str) -> Call[None]:
 
 
 def _nothing(reply: publisher_wire.PublisherForgetOk) -> None:
-    """There is nothing to tell."""
+    """Return None: the verb has no result."""
 
 
 def _next(reply: wire.StageOpenOk | publisher_wire.PublisherDeclareOk) -> int:

@@ -1,9 +1,8 @@
-"""What was declared on a connection, so that a recovered connection can declare it again.
+"""Record what was declared on a connection, to declare it again on a recovered connection.
 
-Exchanges, queues and bindings belong to the connection; quality of service, mode and consumers to a
-channel. Resources that were only declared passively are not recorded. A queue that
-the broker named gets another name the second time; its bindings and consumers follow, and its old
-name is understood from then on.
+Exchanges, queues and bindings belong to the connection; qos, mode and consumers to a channel.
+Passive declarations are not recorded. A queue that the broker named gets another name the second
+time; its bindings and consumers follow, and its old name is translated from then on.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Binding = m.QueueBind | m.ExchangeBind
 
 
 class QueueRecord:
-    """A declared queue and what the application holds of it."""
+    """A declared queue, and the object that the application has for it."""
 
     def __init__(self, method: m.QueueDeclare, info: QueueInfo, server_named: bool) -> None:
         self.method = method
@@ -30,7 +29,7 @@ class QueueRecord:
 
 
 class ConsumerRecord:
-    """A consumer, and the prefetch that was in force when it began."""
+    """A consumer, and the prefetch at the time of its subscription."""
 
     def __init__(
         self, method: m.BasicConsume, consumer: CoreConsumer, prefetch: m.BasicQos | None
@@ -62,17 +61,17 @@ class Topology:
         self._names: dict[str, str] = {}
 
     def channel(self, number: int) -> ChannelRecord:
-        """The record of a channel."""
+        """Return the record of a channel."""
         return self.channels.setdefault(number, ChannelRecord())
 
     def name_now(self, queue: str) -> str:
-        """The name that a queue has now, given any name that it had."""
+        """Return the present name of a queue, for any name that it had."""
         return self._names.get(queue, queue)
 
     # --- channel_parts.Recorder -----------------------------------------------------------------
 
     def rewrite(self, channel: int, method: M) -> M:
-        """Replace names of queues that have other names now, and "" by the queue that it means."""
+        """Replace old names of queues by the present ones, and "" by the last declared queue."""
         queue: str | None = getattr(method, "queue", None)
         if queue is None:
             return method
@@ -84,13 +83,13 @@ class Topology:
         return msgspec.structs.replace(method, queue=now)
 
     def observe(self, channel: int, method: m.Method, result: Any) -> None:
-        """Record what the broker has done."""
+        """Record a completed method."""
         handler = _HANDLERS.get(type(method))
         if handler is not None:
             handler(self, channel, method, result)
 
     def forget_consumer(self, channel: int, tag: str) -> None:
-        """The consumer is gone, and with its last consumer an auto-delete queue."""
+        """Forget a consumer, and an auto-delete queue with its last consumer."""
         record = self.channel(channel).consumers.pop(tag, None)
         if record is None:
             return
@@ -104,7 +103,7 @@ class Topology:
         self._drop_queue(queue)
 
     def forget_channel(self, channel: int) -> None:
-        """The channel is gone, and its consumers with it."""
+        """Forget a channel and its consumers."""
         for tag in list(self.channel(channel).consumers):
             self.forget_consumer(channel, tag)
         self.channels.pop(channel, None)
@@ -112,7 +111,7 @@ class Topology:
     # --- recovery -------------------------------------------------------------------------------
 
     def rename(self, old: str, new: str) -> None:
-        """The broker gave a queue another name."""
+        """Record a new name of a queue."""
         record = self.queues.pop(old)
         self.queues[new] = record
         for info in record.infos:
@@ -222,7 +221,7 @@ class Topology:
         )
 
     def _drop_bindings(self, gone: Callable[[Binding], bool]) -> None:
-        """Drop bindings, and the auto-delete exchanges that lose their last one."""
+        """Forget bindings, and auto-delete exchanges with their last binding."""
         dropped = [binding for binding in self.bindings if gone(binding)]
         self.bindings = [binding for binding in self.bindings if not gone(binding)]
         for source in {_source(binding) for binding in dropped}:

@@ -1,4 +1,4 @@
-"""The synchronous methods of a channel: one method out, one answer back.
+"""The synchronous methods of a channel: a method is sent, a reply is received.
 
 Both APIs take their verbs from here (`awaited` in `aio`, `waited` in `blocking`), so that they
 cannot differ.
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 @dataclass
 class QueueInfo:
-    """What the broker says about a queue.
+    """The reply of queue.declare.
 
     Args:
         name: its name. When a connection recovers, a queue that the broker had named gets a new
             name, and the object that `declare_queue` returned shows it.
-        message_count: messages ready to be delivered.
-        consumer_count: consumers.
+        message_count: number of ready messages.
+        consumer_count: number of consumers.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Verbs(BulkVerbs):
         raise NotImplementedError
 
     def need(self, extension: str) -> None:
-        """Check that the broker has one of Harebell's own classes.
+        """Check that the broker supports a protocol extension.
 
         Raises:
             ExtensionMissing: it does not.
@@ -62,13 +62,13 @@ class Verbs(BulkVerbs):
         """Append publishes of some rows of a batch; the caller counts their confirms.
 
         Raises:
-            BatchError: a row cannot become a message; nothing is appended then.
+            BatchError: a row cannot become a message; then nothing is appended.
         """
         host = self._host
         return rows.publish(host.out, self.number, flags, host.frame_max, first, end)
 
     def content(self, class_id: int, data: bytes) -> None:
-        """Send the content of the method before: no properties, and these octets."""
+        """Send the content of the previous method: no properties, and these bytes."""
         host = self._host
         head = class_id.to_bytes(2) + b"\0\0" + len(data).to_bytes(8) + b"\0\0"
         host.out.frame(HEADER, self.number, head)
@@ -77,7 +77,7 @@ class Verbs(BulkVerbs):
             host.out.frame(BODY, self.number, data[at : at + most])
 
     def on_command(self, method: m.Method) -> bool:
-        """Take a method that only some versions have; whether it was one."""
+        """Handle a method that only some versions have; False for others."""
         return False
 
     def declare_exchange(
@@ -91,15 +91,15 @@ class Verbs(BulkVerbs):
         passive: bool = False,
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
-        """Make sure that an exchange exists.
+        """Declare an exchange.
 
         Args:
             name: the exchange.
             type: direct, fanout, topic, headers or another type that the broker knows.
             durable: whether it survives a restart of the broker.
-            auto_delete: whether it goes with its last binding.
+            auto_delete: whether it is deleted with its last binding.
             internal: whether only other exchanges may publish to it.
-            passive: only ask whether it exists.
+            passive: only check that it exists.
             arguments: for example {"alternate-exchange": "unrouted"}.
         """
         method = m.ExchangeDeclare(
@@ -114,7 +114,7 @@ class Verbs(BulkVerbs):
         return self.call(method, (m.ExchangeDeclareOk,), _nothing)
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> Call[None]:
-        """Delete an exchange; `if_unused` refuses while it has bindings."""
+        """Delete an exchange; with `if_unused` fail if it has bindings."""
         method = m.ExchangeDelete(exchange=name, if_unused=if_unused)
         return self.call(method, (m.ExchangeDeleteOk,), _nothing)
 
@@ -125,7 +125,7 @@ class Verbs(BulkVerbs):
         routing_key: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
-        """Route what `source` gets also to the exchange `destination`."""
+        """Bind the exchange `destination` to the exchange `source`."""
         method = m.ExchangeBind(
             destination=destination,
             source=source,
@@ -141,7 +141,7 @@ class Verbs(BulkVerbs):
         routing_key: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
-        """Undo `bind_exchange` with the same arguments."""
+        """Remove a binding of `bind_exchange` with the same arguments."""
         method = m.ExchangeUnbind(
             destination=destination,
             source=source,
@@ -160,14 +160,14 @@ class Verbs(BulkVerbs):
         passive: bool = False,
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[QueueInfo]:
-        """Make sure that a queue exists.
+        """Declare a queue.
 
         Args:
-            name: the queue; "" lets the broker choose a name, see the answer.
+            name: the queue; "" lets the broker generate a name, see the result.
             durable: whether it survives a restart of the broker.
-            exclusive: whether only this connection may use it, and it goes with the connection.
-            auto_delete: whether it goes with its last consumer.
-            passive: only ask whether it exists.
+            exclusive: whether only this connection may use it; deleted with it.
+            auto_delete: whether it is deleted with its last consumer.
+            passive: only check that it exists.
             arguments: for example {"x-message-ttl": 60000}.
         """
         method = m.QueueDeclare(
@@ -187,7 +187,7 @@ class Verbs(BulkVerbs):
         routing_key: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
-        """Route what `exchange` gets for `routing_key` to a queue."""
+        """Bind a queue to `exchange` with `routing_key`."""
         method = m.QueueBind(
             queue=queue,
             exchange=exchange,
@@ -203,7 +203,7 @@ class Verbs(BulkVerbs):
         routing_key: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
-        """Undo `bind_queue` with the same arguments."""
+        """Remove a binding of `bind_queue` with the same arguments."""
         method = m.QueueUnbind(
             queue=queue,
             exchange=exchange,
@@ -213,27 +213,27 @@ class Verbs(BulkVerbs):
         return self.call(method, (m.QueueUnbindOk,), _nothing)
 
     def purge_queue(self, name: str) -> Call[int]:
-        """Drop every ready message of a queue; answers how many there were."""
+        """Remove all ready messages of a queue; return their number."""
         return self.call(m.QueuePurge(queue=name), (m.QueuePurgeOk,), _message_count)
 
     def delete_queue(
         self, name: str, *, if_unused: bool = False, if_empty: bool = False
     ) -> Call[int]:
-        """Delete a queue; answers how many messages went with it.
+        """Delete a queue; return the number of deleted messages.
 
         Args:
             name: the queue.
-            if_unused: refuse while it has consumers.
-            if_empty: refuse while it has messages.
+            if_unused: fail if it has consumers.
+            if_empty: fail if it has messages.
         """
         method = m.QueueDelete(queue=name, if_unused=if_unused, if_empty=if_empty)
         return self.call(method, (m.QueueDeleteOk,), _message_count)
 
     def qos(self, prefetch: int, *, shared: bool = False) -> Call[None]:
-        """Limit the unacknowledged messages that the broker sends ahead.
+        """Limit the unacknowledged messages (prefetch).
 
         Args:
-            prefetch: most messages, 0 for no limit.
+            prefetch: maximum number of messages, 0 for no limit.
             shared: one limit for the channel (AMQP's `global`); without it, one for each consumer
                 that is started afterwards.
         """
@@ -241,15 +241,15 @@ class Verbs(BulkVerbs):
         return self.call(method, (m.BasicQosOk,), _nothing)
 
     def recover(self) -> Call[None]:
-        """Have every unacknowledged message of the channel put back and delivered again."""
+        """Requeue and redeliver every unacknowledged message of the channel."""
         return self.call(m.BasicRecover(requeue=True), (m.BasicRecoverOk,), _nothing)
 
     def commit(self) -> Call[None]:
-        """Make the publishes and acknowledgements of the transaction happen."""
+        """Commit the publishes and acknowledgements of the transaction."""
         return self.call(m.TxCommit(), (m.TxCommitOk,), _nothing)
 
     def rollback(self) -> Call[None]:
-        """Drop the publishes and acknowledgements of the transaction."""
+        """Discard the publishes and acknowledgements of the transaction."""
         return self.call(m.TxRollback(), (m.TxRollbackOk,), _nothing)
 
 

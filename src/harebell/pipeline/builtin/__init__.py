@@ -1,1 +1,1 @@
-"""Pipelines that are commands: archive, replay and reports."""
+"""Built-in pipelines: archive, replay and reports."""

@@ -1,8 +1,8 @@
-"""The pipelines behind `archive`, `mirror` and `stats`, described as a file would.
+"""The pipelines of `archive`, `mirror` and `stats`, described as a file would.
 
 archive   queue, stream or exchange -> partitioned Parquet or Delta
 mirror    a queue of one broker -> an exchange or queue of another
-stats     the flow of a queue in windows of time -> the console, or a Delta table
+stats     the rates of a queue in windows of time -> the console, or a Delta table
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PERIODS = {
 }
 _PARTITIONS = {"day": ("date",), "hour": ("date", "hour"), "none": ()}
 _WHOLE = {"startingOffsets": "earliest"}
-"""Of a source: every message of a queue, where a new query over a stream begins at its end."""
+"""Source options: every message of a queue; a new query over a stream would begin at its end."""
 _HOME = "_pipelines"
 _SHOWN_ROWS = 1_000
 
@@ -51,16 +51,16 @@ def archive(
     trigger: Trigger | None = None,
     compact_every: int = 0,
 ) -> Description:
-    """Keep every message of a queue in a table.
+    """Write every message of a queue to a table.
 
     Args:
         url: of the broker.
         queue: the queue.
-        directory: of the table.
+        directory: directory of the table.
         kind: one of `LAKES`.
-        period: one of `PERIODS`: what the table is partitioned by.
-        trigger: when; what is there now without it.
-        compact_every: micro-batches after which small files of a Delta table are put together.
+        period: one of `PERIODS`: the unit of the table's partitions.
+        trigger: when; None processes the present messages and ends.
+        compact_every: micro-batches after which small files of a Delta table are merged.
     """
     columns = f", {PERIODS[period]}" if PERIODS[period] else ""
     step = Step("archived", sql=f"SELECT *{columns} FROM {SOURCE}")
@@ -90,19 +90,20 @@ def mirror(
     checkpoint: Path,
     trigger: Trigger | None = None,
 ) -> Description:
-    """Publish every message of a queue to another broker, as it is.
+    """Publish every message of a queue to another broker, unchanged.
 
-    Headers go as they were sent, so that they keep their types, and what is transient stays so. The
-    property `user_id` stays only where it is the login of the target: brokers refuse any other.
+    Headers are copied as bytes, so that they keep their types, and transient messages stay
+    transient. The property `user_id` is kept only if it is the user of the target: brokers refuse
+    any other.
 
     Args:
-        source: the broker it is read from.
+        source: the broker to read from.
         queue: the queue.
-        target: the broker it is published to.
-        exchange: where to; each message keeps its routing key.
-        to_queue: one queue for all of them instead.
-        checkpoint: where the pipeline remembers how far it is.
-        trigger: when; what is there now without it.
+        target: the broker to publish to.
+        exchange: the exchange; each message keeps its routing key.
+        to_queue: one queue for all messages, instead of an exchange.
+        checkpoint: directory of the pipeline's progress.
+        trigger: when; None processes the present messages and ends.
     """
     options = {"url": target, "persistent": "false"}
     if to_queue is not None:
@@ -140,17 +141,17 @@ def stats(
     checkpoint: Path,
     directory: Path | None = None,
 ) -> Description:
-    """Watch the flow of a queue; nothing is taken from it.
+    """Report the message rates of a queue; nothing is consumed.
 
     Args:
         url: of the broker.
         queue: the queue.
         seconds: the length of a window.
-        keys: so many top keys of each window instead of its numbers.
-        trigger: how often.
-        checkpoint: where the pipeline remembers how far it is.
-        directory: of a Delta table that gets each window once it is over; None shows every window
-            on the console whenever it has changed.
+        keys: show this many top routing keys of each window in place of its rates.
+        trigger: when.
+        checkpoint: directory of the pipeline's progress.
+        directory: of a Delta table for complete windows; None shows every window on the console
+            whenever it changes.
     """
     options = {"url": url, "queue": queue, "delivery": "peek"} | _WHOLE
     step = Step("stats", sql=flow(SOURCE, seconds, keys), stateful=True)
@@ -175,10 +176,10 @@ def stats(
 
 
 def tapped(url: URL, exchange: str, keys: Sequence[str]) -> str:
-    """The durable queue that gets what an exchange routes; it is made when it is not there.
+    """Return the durable queue bound to an exchange; declare it if it does not exist.
 
     Raises:
-        PipelineError: it cannot be made.
+        PipelineError: it cannot be declared.
     """
     queue = f"archive.{exchange}"
     try:
@@ -193,10 +194,10 @@ def tapped(url: URL, exchange: str, keys: Sequence[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text in SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _named(queue: str) -> str:
-    """A queue's name as part of a pipeline's and of a folder's."""
+    """Return a queue's name as a part of the names of a pipeline and its directory."""
     return "".join(each if each.isalnum() or each in "._-" else "_" for each in queue)[:80]

@@ -1,8 +1,8 @@
-"""Reports about queues, as SQL: dead letters by reason, and the flow of messages.
+"""Reports about queues, as SQL: dead letters by reason, and message rates.
 
 triage   dead letters by the queue they died in, the reason, the key and the shape of the body
 stats    messages by time and key: rates, sizes, how long they have waited, hot keys, skew
-flow     the same as a step over a stream, which goes on
+flow     the same as a step over a stream, updated continuously
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from harebell.pipeline.spec.values import interval_of
 from harebell.pipeline.sql.verbs import SelectStatement, TableReference
 
 _VIEW = "looked_at"
-# Numbers and quoted values say which message it was; what is left says what kind it was.
+# Numbers and quoted values differ for each message; the remaining text is the type of the error.
 _SIGNATURE = (
     "substring(regexp_replace(regexp_replace("
     "coalesce(try_validate_utf8(CAST(value AS STRING)), 'octets'), "
@@ -28,12 +28,12 @@ GROUPS = {
 
 
 def triage(queue: str, groups: Sequence[str], where: str = "") -> SelectStatement:
-    """Dead letters in groups, the largest first.
+    """Return the query for dead letters in groups, the largest first.
 
     Args:
-        queue: the queue that they are in.
-        groups: what they are grouped by, of `GROUPS`.
-        where: which of them, as an SQL condition.
+        queue: the queue of the dead letters.
+        groups: columns to group by, of `GROUPS`.
+        where: an SQL condition that selects dead letters.
     """
     columns = ", ".join(GROUPS[each] for each in groups)
     condition = f"WHERE {where} " if where else ""
@@ -58,7 +58,7 @@ _DELAYS = ", ".join(
 
 
 def stats(queue: str, seconds: float) -> SelectStatement:
-    """The flow of a queue in windows of time.
+    """Return the query for the message rates of a queue in windows of time.
 
     Args:
         queue: the queue, or a stream.
@@ -77,11 +77,11 @@ def stats(queue: str, seconds: float) -> SelectStatement:
 
 
 def top_keys(queue: str, limit: int) -> SelectStatement:
-    """The routing keys with most messages, and their share.
+    """Return the query for the most frequent routing keys, and their share.
 
     Args:
         queue: the queue, or a stream.
-        limit: how many keys.
+        limit: number of keys.
     """
     return SelectStatement(
         "SELECT routing_key, count(*) AS messages, "
@@ -93,15 +93,15 @@ def top_keys(queue: str, limit: int) -> SelectStatement:
 
 
 def flow(view: str, seconds: float, keys: int | None = None) -> str:
-    """The flow of a stream of messages in windows of time, as a query that Spark keeps up to date.
+    """Return a streaming query for the message rates of a stream in windows of time.
 
     Percentiles and keys are estimates: a window of any size needs some kilobytes. Up to some
     thousand keys they are exact.
 
     Args:
-        view: with the messages, and a watermark on their `timestamp`.
+        view: the view with the messages, and a watermark on their `timestamp`.
         seconds: the length of a window.
-        keys: show so many top keys of each window instead.
+        keys: show this many top routing keys of each window in place of its rates.
     """
     window = f"window(timestamp, '{interval_of(seconds)}')"
     if keys:

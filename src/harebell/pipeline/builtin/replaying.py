@@ -1,10 +1,10 @@
-"""Replay rows of a table to an exchange: by time, by SQL, at a rate, in their old order.
+"""Replay rows of a table to an exchange: by time, by SQL, at a rate, in the original order.
 
     lake --where--> rows by timestamp and offset --confirmed publishes--> exchange
 
-One connection publishes in order and waits for confirms. A replay that was interrupted goes on
-with the first message that was not confirmed (`skip`); some behind it may have gone already, and
-go again.
+One connection publishes in order and waits for confirms. An interrupted replay continues with the
+first message that was not confirmed (`skip`); some messages after it may have been published
+already, and are published again.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _STAMP = "x-replayed-at"
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows are replayed.
+    """The rows to replay.
 
     Args:
         where: an SQL condition; "" for all.
-        since: from this time on, as SQL reads times; "" from the first.
-        until: up to before this time; "" to the last.
-        skip: so many of them are left out, for they have gone before.
+        since: from this time on, in SQL's format; "" from the first.
+        until: before this time; "" to the last.
+        skip: number of leading rows to skip, because they were published before.
     """
 
     where: str = ""
@@ -52,10 +52,10 @@ class Choice:
 
 
 def chosen(lake: DataFrame, choice: Choice) -> DataFrame:
-    """The rows, in their order.
+    """Return the rows, in their order.
 
     Raises:
-        PipelineError: the lake has no messages, or the condition is wrong.
+        PipelineError: the table has no messages, or the condition is invalid.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
@@ -92,19 +92,19 @@ def replay(
     progress: Callable[[int], None],
     skipped: int = 0,
 ) -> int:
-    """Publish rows; how many were confirmed.
+    """Publish rows; return the number of confirmed ones.
 
     Args:
         rows: what to publish.
         url: of the broker.
-        exchange: where to.
-        routing_key: for all of them; None takes each row's own.
-        rate: most messages per second; 0 is no limit.
-        progress: is told now and then how many were confirmed.
-        skipped: how many were left out before these.
+        exchange: the exchange.
+        routing_key: for all rows; None uses the routing key of each row.
+        rate: maximum messages per second; 0 for no limit.
+        progress: called now and then with the number of confirmed messages.
+        skipped: number of rows that were skipped before these.
 
     Raises:
-        PipelineError: some were not taken; the text says with which `--skip` to go on.
+        PipelineError: some rows were not confirmed; the text names the `--skip` to continue with.
     """
     done = 0
 
@@ -120,7 +120,7 @@ def replay(
                 messages, exchange=exchange, mandatory=True, progress=told
             )
     except BulkPublishFailed as error:
-        # Those behind the first that failed count as confirmed, too, or were never sent.
+        # Rows after the first failure count as confirmed, too, or were never sent.
         position, reason = error.failures[0]
         raise PipelineError(
             f"{reason}; go on with --skip {skipped + position} when that is mended"
@@ -142,9 +142,9 @@ def _messages(rows: DataFrame, routing_key: str | None) -> Iterator[Message]:
 
 
 def _needed(rows: DataFrame) -> DataFrame:
-    """The columns that become a message; its time as AMQP has it, in seconds since 1970.
+    """Return the columns that become a message; the time in AMQP's seconds since 1970.
 
-    As a datetime it would be in the zone of this process, and none is after the year 9999.
+    A Python datetime would be in the zone of this process, and ends with the year 9999.
     """
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType, TimestampType
@@ -173,7 +173,7 @@ def _properties(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _paced(messages: Iterator[Message], rate: float) -> Iterator[Message]:
-    """No more of them per second than asked for."""
+    """Yield rows at the given rate."""
     began = time.monotonic()
     for number, message in enumerate(messages):
         ahead = number / rate - (time.monotonic() - began) if rate else 0.0

@@ -1,1 +1,1 @@
-"""Run a pipeline: queries of Spark, their state and their metrics."""
+"""Run a pipeline: Spark queries, their state and their metrics."""

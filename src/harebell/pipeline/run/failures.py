@@ -1,8 +1,8 @@
 """Reduce an error of Spark to one sentence.
 
-Spark wraps an error of Python in an error of Java in an error of Python, with the traceback of
-each in the text. The sentence stands in the last line of the innermost traceback, or in the first
-line of an error of Spark's own.
+Spark wraps an error of Python in an error of Java in an error of Python, with all tracebacks in
+the text. The sentence is in the last line of the innermost traceback, or in the first line of an
+error of Spark itself.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _TOLD_ANYWAY = (
 
 
 def hush(session: Any = None) -> None:
-    """Silence tracebacks of Spark for errors that are reported in one sentence.
+    """Suppress Spark's tracebacks for errors that are reported in one sentence.
 
     Args:
-        session: of the JVM that says them; None for what PySpark itself says of mistakes in SQL.
+        session: of the JVM that logs them; None for PySpark's own log of errors in SQL.
     """
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
-    # Over Spark Connect there is none here.
+    # Over Spark Connect there is no JVM here.
     jvm = getattr(session, "_jvm", None)
     if jvm is not None:
         log4j = jvm.org.apache.logging.log4j
@@ -55,13 +55,13 @@ def hush(session: Any = None) -> None:
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark raises, where it was imported; nothing else is caught by it."""
+    """Return the exception classes of Spark, if it was imported."""
     found = sys.modules.get("pyspark.errors")
     return () if found is None else (found.PySparkException,)
 
 
 def reason_of(error: BaseException) -> str:
-    """Find the sentence that explains an error."""
+    """Return the sentence that explains an error."""
     text = str(error).strip() or type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _RAISED.match(line)) is not None]
@@ -71,7 +71,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def unreached(error: BaseException | None) -> bool:
-    """Whether it failed because there was no broker to connect to, or it did not let us in."""
+    """True if a run failed because the broker was unreachable or refused the login."""
     while error is not None:
         if isinstance(error, _OUTSIDE) or _RAISED_OUTSIDE.search(str(error)):
             return True

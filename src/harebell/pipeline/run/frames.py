@@ -1,9 +1,9 @@
-"""Make Spark data frames of a description: sources with decoded bodies, steps, bad rows.
+"""Build Spark data frames from a description: sources with decoded bodies, steps, bad rows.
 
     source  --decoded-->  source, data, _bad  --sorted-->  good rows: the view `source`
                                               --sorted-->  bad rows, with the reason in _bad
 
-A body is read by expressions of Spark, so nothing is done per row in Python.
+Spark expressions decode the bodies, so no Python code runs per row.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _CORRUPT = "_corrupt"
 
 
 def stream_of(spark: SparkSession, source: Source) -> DataFrame:
-    """A source as a stream, its bodies read, bad rows marked in the column `_bad`."""
+    """Return a source as a stream, with decoded bodies and the reason of bad rows in `_bad`."""
     options = spark.readStream.format(FORMAT).options(**source.options)
     return decoded(options.load(), source.body)
 
 
 def decoded(frame: DataFrame, body: Body) -> DataFrame:
-    """Read the bodies of messages.
+    """Decode the bodies of messages.
 
-    There is a column `data` then, unless bodies are left as they are, and a column `_bad`, which
-    is null or says why the body could not be read.
+    This adds a column `data`, unless bodies stay binary, and a column `_bad`, which is null or
+    the reason why the body could not be decoded.
     """
     from pyspark.sql import functions as f
 
@@ -54,10 +54,10 @@ def decoded(frame: DataFrame, body: Body) -> DataFrame:
 
 
 def _parsed(body: Body) -> Column:
-    """JSON bodies as structs, with one field more for what could not be read.
+    """Return JSON bodies as structs, with an extra field for what could not be parsed.
 
-    Spark would put this expression everywhere a field of it is used, and parse every body anew for
-    each field. It does not look through a step that explodes an array of one struct.
+    Spark would copy this expression to every use of a field, and parse every body again for each
+    field. Exploding an array of one struct prevents that.
     """
     from pyspark.sql import functions as f
 
@@ -67,7 +67,7 @@ def _parsed(body: Body) -> Column:
 
 
 def good_rows(frame: DataFrame, source: Source) -> DataFrame:
-    """The rows whose bodies could be read; with `onError: fail` there must not be others."""
+    """Return rows with valid bodies; with `onError: fail` other rows raise an error."""
     from pyspark.sql import functions as f
 
     if source.body.format == "binary":
@@ -83,21 +83,21 @@ def good_rows(frame: DataFrame, source: Source) -> DataFrame:
 
 
 def bad_rows(frame: DataFrame) -> DataFrame:
-    """The rows whose bodies could not be read."""
+    """Return rows with invalid bodies."""
     from pyspark.sql import functions as f
 
     return frame.filter(f.col(BAD).isNotNull()).drop(DATA)
 
 
 def watched(frame: DataFrame, source: Source | Step) -> DataFrame:
-    """With its watermark, if it has one."""
+    """Add the watermark, if there is one."""
     if source.watermark is None:
         return frame
     return frame.withWatermark(source.watermark.column, source.watermark.delay)
 
 
 def follow(spark: SparkSession, pipeline: Description) -> None:
-    """Make the views of all steps; those of the sources exist."""
+    """Create the views of all steps; those of the sources exist."""
     for step in pipeline.steps:
         frame = _stepped(spark, step, pipeline.directory)
         watched(frame, step).createOrReplaceTempView(step.name)
@@ -117,10 +117,10 @@ def _stepped(spark: SparkSession, step: Step, directory: Path) -> DataFrame:
 
 
 def function_of(name: str, directory: Path) -> Any:
-    """The function of a Python step.
+    """Return the function of a Python step.
 
     Raises:
-        PipelineError: there is none.
+        PipelineError: it does not exist.
     """
     module, _, attribute = name.partition(":")
     if str(directory) not in sys.path:
@@ -135,7 +135,7 @@ def function_of(name: str, directory: Path) -> Any:
 
 
 def ship_modules(spark: SparkSession, pipeline: Description) -> None:
-    """Let executors import the modules of Python steps that stand beside the file."""
+    """Send the modules of Python steps that are beside the file to executors."""
     for step in pipeline.steps:
         module = step.python.partition(":")[0].partition(".")[0]
         file = pipeline.directory / f"{module}.py"
@@ -150,7 +150,7 @@ KEY = "x-original-routing-key"
 
 
 def as_dead_letters(frame: DataFrame, source: Source, pipeline: str) -> DataFrame:
-    """Make dead letters of bad rows: the messages, with headers for reason and origin."""
+    """Convert bad rows to dead letters: the messages, with headers for reason and origin."""
     from pyspark.sql import functions as f
 
     route = source.body.dead_letter

@@ -1,8 +1,8 @@
 """The lag of a pipeline per queue, from the progress that Spark reports.
 
-Spark reports two offsets of a source: where the last micro-batch ended, and where the queues end
-now. Positions are subtracted; of a queue that is leased the second one says how many messages are
-ready.
+Spark reports two offsets of a source: the end of the last micro-batch, and the present ends of the
+queues. Positions are subtracted; for a leased queue the second offset has the number of ready
+messages.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _POSITION, _READY = "position", "ready"
 
 
 def lags(told: Mapping[str, Any], queue: str) -> dict[str, int]:
-    """How many messages wait, by queue; queues of which nobody knows are not in it.
+    """Return the number of unprocessed messages by queue, without queues where it is unknown.
 
     Args:
-        told: what Spark says of one source.
-        queue: what the source reads, for offsets that name no queue.
+        told: Spark's progress of one source.
+        queue: the queue of the source, for offsets that name no queue.
     """
     end, last = _offset(told.get("endOffset")), _offset(told.get("latestOffset"))
     if _POSITION in last and not isinstance(last[_POSITION], dict):
@@ -29,7 +29,7 @@ def lags(told: Mapping[str, Any], queue: str) -> dict[str, int]:
 
 
 def _offset(text: Any) -> dict[str, Any]:
-    """An offset as Spark tells it: as text, or as what the text says."""
+    """Return an offset, parsed if Spark reports it as text."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
     except ValueError:

@@ -1,6 +1,6 @@
-"""One driver per checkpoint: a lock that the system releases when its holder dies.
+"""One driver per checkpoint: a lock that the system releases when the process dies.
 
-Spark lets two queries share a checkpoint until they overwrite each other's work.
+Spark lets two queries use the same checkpoint and overwrite each other's progress.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _NAME = "harebell.lock"
 
 
 class CheckpointLock:
-    """Holds a checkpoint's folder, as a context.
+    """Lock the directory of a checkpoint, as a context manager.
 
     Args:
-        checkpoint: the folder; it is made.
-        name: of the pipeline, for whoever is refused.
+        checkpoint: the directory; it is created.
+        name: of the pipeline, for the error of another process.
     """
 
     def __init__(self, checkpoint: Path, name: str) -> None:
@@ -29,10 +29,10 @@ class CheckpointLock:
         self._descriptor = -1
 
     def __enter__(self) -> CheckpointLock:
-        """Take it.
+        """Lock it.
 
         Raises:
-            PipelineError: another process has it, or it is no folder that can be written.
+            PipelineError: another process has locked it, or it is not a writable directory.
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,6 +61,6 @@ class CheckpointLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Give it back."""
+        """Release the lock."""
         os.close(self._descriptor)
         self._descriptor = -1

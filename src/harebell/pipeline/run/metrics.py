@@ -1,7 +1,7 @@
 """The states of pipelines as text for Prometheus (exposition format 0.0.4).
 
-Every metric is `harebell_pipeline_NAME{pipeline="..."}`, and those that have a second label have
-`queue` or `sink`.
+Every metric is `harebell_pipeline_NAME{pipeline="..."}`; the second label, if any, is `queue` or
+`sink`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _Samples = Iterable[tuple[str, dict[str, str], float]]
 
 
 def _one(number: Callable[[PipelineState], float]) -> Callable[[PipelineState], _Samples]:
-    """A metric that has one sample for each pipeline."""
+    """Return a metric with one sample per pipeline."""
     return lambda state: [("", {}, number(state))]
 
 
@@ -79,7 +79,7 @@ _METRICS: tuple[tuple[str, str, str, Callable[[PipelineState], _Samples]], ...] 
 
 
 def exposition(states: Iterable[PipelineState]) -> str:
-    """All metrics of all pipelines."""
+    """Return all metrics of all pipelines."""
     found = list(states)
     lines: list[str] = []
     for name, kind, what, samples in _METRICS:

@@ -1,10 +1,10 @@
-"""Run a pipeline: one Spark query, whose micro-batches go to the sinks.
+"""Run a pipeline: one Spark query, whose micro-batches are written to the sinks.
 
     start --> the views of sources and steps --> query --foreachBatch--> sinks, one after the other
-    stop  --> the micro-batch under way is finished, a new one is refused, the query ends
+    stop  --> the running micro-batch is finished, a new one is refused, the query ends
 
-Sinks take every micro-batch under the query's identity and the batch's number, and pass over one
-that they have: that is what makes a pipeline exactly-once when its source can replay.
+Sinks receive every micro-batch with the query's identity and the batch's number, and skip one that
+is written already: a pipeline is exactly-once when its source can replay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BAD_SINK = "bad-rows"
 
 
 class StopAsked(Exception):
-    """The pipeline was told to stop: no further micro-batch begins."""
+    """The pipeline was stopped: no further micro-batch begins."""
 
 
 class PipelineRun:
@@ -43,9 +43,9 @@ class PipelineRun:
 
     Args:
         pipeline: what to run.
-        spark: the session; the pipeline gets one of its own in the same application.
-        state: how it is, kept up to date.
-        entry: where the state is written for others; None writes it nowhere.
+        spark: the session; the pipeline uses its own session in the same application.
+        state: the state, kept up to date.
+        entry: where the state is written for other processes; None for nowhere.
         say: prints a line.
     """
 
@@ -74,10 +74,10 @@ class PipelineRun:
     # --- from outside ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin.
+        """Start the query.
 
         Raises:
-            PipelineError: it cannot be begun: a step is wrong, for example.
+            PipelineError: it cannot start: a step is invalid, for example.
         """
         try:
             self._query = self._begin()
@@ -86,7 +86,7 @@ class PipelineRun:
         self._tell("running")
 
     def poll(self) -> bool:
-        """Look at it; whether it still runs."""
+        """Update the state; return whether the query is running."""
         query = self._query
         assert query is not None, "started"
         running = bool(query.isActive)
@@ -103,11 +103,11 @@ class PipelineRun:
         return False
 
     def stop(self) -> None:
-        """Let the micro-batch under way end, and then the query."""
+        """Stop the query after the running micro-batch."""
         self._stopping.set()
 
     def step(self) -> bool:
-        """Look at it, and see to a stop that was asked for; whether it still runs."""
+        """Update the state and handle a requested stop; return whether the query is running."""
         if not self.poll():
             return False
         if self._stopping.is_set():
@@ -116,13 +116,13 @@ class PipelineRun:
         return True
 
     def wait(self) -> PipelineState:
-        """Wait until it has ended."""
+        """Wait until the query has ended."""
         while self.step():
             self._pause()
         return self.state
 
     def _end_if_idle(self, *, late: bool) -> None:
-        """End the query when no micro-batch is under way, or when that takes too long."""
+        """Stop the query if no micro-batch is running, or if it takes too long."""
         assert self._query is not None, "started"
         if late or (not self._busy.locked() and self._ended >= self._done):
             self._query.stop()
@@ -130,11 +130,11 @@ class PipelineRun:
     def _pause(self) -> None:
         from pyspark.errors import PySparkException
 
-        query: Any = self._query  # its types want whole seconds, its code takes any
+        query: Any = self._query  # its type hints require an int
         try:
             query.awaitTermination(PIPELINE_POLL_SECONDS)
         except PySparkException as error:
-            # poll() tells it: the query keeps its exception.
+            # poll() reports it: the query keeps its exception.
             self._error = self._error or error
 
     # --- the query ------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class PipelineRun:
         return writer.start()
 
     def _batch(self, frame: DataFrame, number: int) -> None:
-        """One micro-batch; Spark calls it in a thread of its own."""
+        """Write one micro-batch; Spark calls this in its own thread."""
         with self._busy:
             if self._stopping.is_set():
                 raise StopAsked
@@ -239,17 +239,17 @@ class PipelineRun:
         return self._sinks
 
     def _identity(self) -> str:
-        """The query's identity, which Spark keeps in the checkpoint."""
+        """Return the query's identity, which Spark stores in the checkpoint."""
         metadata = self._pipeline.checkpoint / "metadata"
         return str(json.loads(metadata.read_text())["id"])
 
-    # --- what is told ---------------------------------------------------------------------------
+    # --- progress -------------------------------------------------------------------------------
 
     def _follow(self, query: StreamingQuery) -> None:
-        """Take what Spark says of the micro-batches since the last look."""
+        """Update the state with Spark's progress since the last call."""
         for progress in query.recentProgress:
             number = int(progress["batchId"])
-            # One without rows is a micro-batch, too, as the first of an empty queue.
+            # A micro-batch may have no rows, such as the first of an empty queue.
             if "addBatch" in progress["durationMs"]:
                 self._ended = max(self._ended, number)
             if number <= self.state.batch or not progress["numInputRows"]:
@@ -273,12 +273,12 @@ class PipelineRun:
 
 
 def _asked(error: BaseException) -> bool:
-    """Whether a query ended because it was told to."""
+    """True if the query ended because it was stopped."""
     return isinstance(error, StopAsked) or StopAsked.__name__ in str(error)
 
 
 def _lags(pipeline: Description, progress: Any) -> dict[str, int]:
-    """How many messages wait, by queue."""
+    """Return the number of unprocessed messages, by queue."""
     found: dict[str, int] = {}
     for source, told in zip(pipeline.sources, progress["sources"], strict=False):
         for queue, lag in lags(told, source.options.get("queue", source.name)).items():

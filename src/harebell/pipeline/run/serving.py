@@ -1,4 +1,4 @@
-"""A small web server for Prometheus beside running pipelines: `GET /metrics`."""
+"""A small HTTP server for Prometheus beside running pipelines: `GET /metrics`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOCAL = "127.0.0.1"
 
 
 def address_of(text: str) -> tuple[str, int] | None:
-    """`PORT` or `HOST:PORT`, None when it is neither; a port alone is one of this machine."""
+    """Parse `PORT` or `HOST:PORT`; None if invalid; a port alone is on the loopback address."""
     host, colon, port = text.rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65_535 or (colon and not host):
         return None
@@ -28,14 +28,14 @@ def address_of(text: str) -> tuple[str, int] | None:
 def serving(
     address: tuple[str, int], states: Callable[[], Iterable[PipelineState]]
 ) -> Iterator[str]:
-    """Serve the states of pipelines; yields the address of the metrics.
+    """Serve the states of pipelines; yield the address of the metrics.
 
     Args:
-        address: host and port; port 0 is any that is free.
-        states: how the pipelines are now.
+        address: host and port; port 0 for any free one.
+        states: returns the present states.
 
     Raises:
-        PipelineError: nobody can listen there.
+        PipelineError: the address cannot be bound.
     """
     handler = type("Metrics", (_Handler,), {"states": staticmethod(states)})
     host, port = address
@@ -57,7 +57,7 @@ def serving(
 
 
 class _Server(ThreadingHTTPServer):
-    """Does not wait for clients at its end, and tells nobody of those that went away."""
+    """A server that does not wait for clients when it stops, and does not log disconnects."""
 
     daemon_threads = True
 
@@ -69,27 +69,27 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def server_bind(self) -> None:
-        """Bind, without asking the resolver for our name."""
+        """Bind without a reverse DNS lookup of the own name."""
         import socketserver
 
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that is gone needs no traceback."""
+        """Suppress the traceback for a client that has disconnected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Handle one request."""
 
     states: ClassVar[Any]
-    """Asked for the states of the pipelines."""
+    """Returns the states of the pipelines."""
 
     protocol_version = "HTTP/1.1"
     timeout = 30
 
     def do_GET(self) -> None:
-        """The metrics, or that there is nothing else."""
+        """Send the metrics, or 404."""
         if self.path.partition("?")[0] == PATH:
             self._answer(200, CONTENT_TYPE, exposition(self.states()))
         else:
@@ -107,4 +107,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-        """Requests are not told."""
+        """Do not log requests."""

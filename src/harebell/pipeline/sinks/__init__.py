@@ -1,1 +1,1 @@
-"""Where the rows of a pipeline go, one kind per file."""
+"""The sinks of pipelines, one type per file."""

@@ -1,4 +1,4 @@
-"""Sink: the first rows of each micro-batch on the console, as a table."""
+"""Sink: print the first rows of each micro-batch as a table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _WIDEST = 60
 
 
 class ConsoleSink:
-    """The console.
+    """Print micro-batches.
 
     Args:
-        name: of the sink, which stands above the rows.
-        rows: most rows of a batch.
+        name: of the sink, printed above the rows.
+        rows: maximum number of rows of a batch.
         say: prints a line.
     """
 
@@ -28,7 +28,7 @@ class ConsoleSink:
         self._say = say
 
     def write(self, frame: DataFrame, batch: int) -> int:
-        """Show a batch; how many rows were shown."""
+        """Print a batch; return the number of printed rows."""
         found = first_rows(frame, self._rows + 1)
         shown = found[: self._rows]
         if shown:
@@ -40,7 +40,7 @@ class ConsoleSink:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Rows as lines of text, in columns as wide as they need."""
+    """Format rows as lines of text, in columns as wide as necessary."""
     lines = [list(columns), *([cell(value) for value in row] for row in rows)]
     widths = [max(len(line[n]) for line in lines) for n in range(len(columns))]
     return [
@@ -50,7 +50,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def cell(value: Any) -> str:
-    """A value for the eye."""
+    """Format a value."""
     if value is None:
         return "null"
     if isinstance(value, bytes | bytearray):

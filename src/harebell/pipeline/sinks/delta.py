@@ -1,8 +1,8 @@
 """Sink: micro-batches as versions of a Delta table, each batch once, without jars.
 
 Spark writes the files; delta-rs adds them to the table's log together with the sink's name and the
-number of the batch, as an application transaction. A batch whose number is in the log already is
-not written again.
+number of the batch, as an application transaction. A batch whose number is in the log is not
+written again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def delta() -> Any:
-    """The module `deltalake`.
+    """Return the module `deltalake`.
 
     Raises:
         PipelineError: it is not installed.
@@ -34,10 +34,10 @@ class DeltaSink:
     """A Delta table.
 
     Args:
-        path: its folder.
-        transaction: names this sink of this query, for ever.
-        partition_by: columns that become folders.
-        compact_every: so many batches, after which small files are put together; 0 never.
+        path: its directory.
+        transaction: permanent name of this sink of this query.
+        partition_by: columns that become directories.
+        compact_every: number of batches after which small files are merged; 0 for never.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class DeltaSink:
         self._since = 0
 
     def write(self, frame: DataFrame, batch: int) -> int:
-        """Put a batch in, unless it is in; how many rows were put in.
+        """Write a batch, unless the log has it; return the number of rows written.
 
         Raises:
-            PipelineError: the table has other columns, or the folder has plain Parquet files.
+            PipelineError: the table has other columns, or the directory has plain Parquet files.
         """
         table = self._table()
         if table is None and any((self._path / staging.HIDDEN).glob("*.json")):
@@ -84,7 +84,7 @@ class DeltaSink:
         return lake.DeltaTable(str(self._path))
 
     def _check(self, table: Any, schema: Any) -> None:
-        """Refuse rows of another shape than the table's.
+        """Check that rows have the table's columns.
 
         Raises:
             PipelineError: which columns differ.
@@ -152,7 +152,7 @@ class DeltaSink:
 
 
 def compact(path: Path) -> dict[str, Any]:
-    """Put the small files of a table together; what was done, as delta-rs counts it."""
+    """Merge the small files of a table; return the counts of delta-rs."""
     lake = delta()
     done: dict[str, Any] = lake.DeltaTable(str(path)).optimize.compact()
     return done

@@ -1,7 +1,7 @@
 """Sink: micro-batches as messages to an exchange, through the format `harebell`.
 
-Rows with a column `value` are messages, and their columns of the names that the format knows are
-used as they are: what a source has read can be written unchanged. Any other row becomes a JSON
+Rows with a column `value` are messages, and their columns that the format supports are used
+unchanged: what a source has read can be written as it is. Any other row becomes a JSON
 object.
 """
 
@@ -23,11 +23,11 @@ _NOT_IN_JSON = (KEY, "headers", "headers_raw", "properties")
 
 
 def as_messages(frame: DataFrame, key: str | None) -> DataFrame:
-    """Rows in the columns of messages.
+    """Return rows in the columns of messages.
 
     Args:
         frame: the rows.
-        key: an SQL expression for the routing key; None takes the column `routing_key`.
+        key: an SQL expression for the routing key; None uses the column `routing_key`.
     """
     from pyspark.sql import functions as f
 
@@ -47,11 +47,11 @@ def as_messages(frame: DataFrame, key: str | None) -> DataFrame:
 
 
 class ExchangeSink:
-    """An exchange.
+    """Publish micro-batches to an exchange.
 
     Args:
         exchange: the exchange; "" is the default exchange.
-        transaction: names this sink of this query, for ever.
+        transaction: permanent name of this sink of this query.
         url: of the broker.
         options: of the format, and the expression for the routing key.
     """
@@ -67,7 +67,7 @@ class ExchangeSink:
         self._options = {"exchange": exchange, **chosen}
 
     def write(self, frame: DataFrame, batch: int) -> int:
-        """Publish a batch; how many rows there were."""
+        """Publish a batch; return its number of rows."""
         messages = as_messages(frame, self._key).cache()
         try:
             count = messages.count()

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class BatchSink(Protocol):
-    """Where micro-batches go."""
+    """Write micro-batches."""
 
     def write(self, frame: DataFrame, batch: int) -> int:
-        """Take a batch, unless it was taken before; how many rows were taken."""
+        """Write a batch, unless it was written before; return the number of rows written."""
 
 
 def made(sink: Sink, pipeline: Description, query: str, say: Callable[[str], None]) -> BatchSink:
-    """A sink, ready for micro-batches.
+    """Return a sink.
 
     Args:
-        sink: what is said of it.
+        sink: its description.
         pipeline: its pipeline.
-        query: the identity of Spark's query, which its checkpoint keeps.
+        query: the identity of Spark's query, stored in its checkpoint.
         say: prints a line.
     """
     transaction = f"{query}/{sink.name}"

@@ -1,14 +1,14 @@
 """Sink: micro-batches as Parquet files in a directory, each batch once.
 
-    1  Spark writes the batch beside the folder's files (staging)
-    2  <folder>/_harebell/<key>.json says which files belong where, and to which batch: from here
-       on the batch is in
-    3  the files are renamed to their places
-    4  the same file says that this is done
+    1  Spark writes the batch beside the table's files (staging)
+    2  <folder>/_harebell/<key>.json lists the final paths of the files, and the batch: from here
+       on the batch is committed
+    3  the files are renamed to their final paths
+    4  the same file records that this is done
 
-When a batch comes again, step 2 is there: the renames are finished, and nothing is written. Files
-that wait between 2 and 3 are finished when the pipeline starts again, whatever comes then.
-Spark's own log of files (`_spark_metadata`) would bind the folder to one query and grow for ever.
+When a batch is repeated after step 2, the renames are finished, and nothing is written. Files
+between steps 2 and 3 are also renamed when the pipeline starts again, whichever batch comes next.
+Spark's own log of files (`_spark_metadata`) would bind the table to one query and only grow.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class ParquetSink:
-    """A folder of Parquet files.
+    """Write micro-batches to a directory of Parquet files.
 
     Args:
-        directory: the folder.
-        transaction: names this sink of this query, for ever.
-        partition_by: columns that become folders.
+        directory: the directory.
+        transaction: permanent name of this sink of this query.
+        partition_by: columns that become directories.
         compression: of the files.
     """
 
@@ -45,10 +45,10 @@ class ParquetSink:
         self._note = directory / staging.HIDDEN / f"{self._key}.json"
 
     def write(self, frame: DataFrame, batch: int) -> int:
-        """Put a batch in, unless it is in; how many rows were put in.
+        """Write a batch, unless it is committed; return the number of rows written.
 
         Raises:
-            PipelineError: the folder is a Delta table.
+            PipelineError: the directory is a Delta table.
         """
         if (self._folder / "_delta_log").is_dir():
             raise PipelineError(
@@ -74,7 +74,7 @@ class ParquetSink:
         return sum(each.rows for each in files)
 
     def _finished(self) -> int | None:
-        """The last batch that is in; renames that were interrupted are finished."""
+        """Return the last committed batch; finish interrupted renames."""
         try:
             note = json.loads(self._note.read_text())
         except FileNotFoundError:
@@ -97,7 +97,7 @@ class ParquetSink:
 
 
 def _named(final: str, key: str, batch: int, number: int) -> str:
-    """A name in the folder that tells which batch of which sink a file is of."""
+    """Return a file name that identifies the batch and the sink."""
     parent, _, name = final.rpartition("/")
     ending = name.partition(".")[2]
     place = f"{parent}/" if parent else ""

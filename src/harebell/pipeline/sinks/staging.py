@@ -2,8 +2,8 @@
 
     <table>/_harebell/<key>/<uuid>/[date=2026-01-01/]part-....parquet
 
-Spark writes there; what follows is renames within one file system, which is why a table is a
-folder that this machine sees. Readers of Parquet and Delta pass over names that begin with `_`.
+Spark writes there; the following steps are renames within one file system, so the table must be a
+directory on this machine. Readers of Parquet and Delta ignore names that begin with `_`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class StagedFile:
     """A file that Spark has written.
 
     Args:
-        path: where it is.
-        final: its path in the table, with the folders of its partition.
+        path: its staging path.
+        final: its path in the table, with the directories of its partition.
         partition: its values by column; None is null.
-        size: octets.
-        rows: how many.
+        size: size in bytes.
+        rows: number of rows.
         modified: when it was written, in milliseconds since 1970.
     """
 
@@ -46,7 +46,7 @@ class StagedFile:
 
 
 def key_of(transaction: str) -> str:
-    """A name for files and folders that belong to one sink of one query."""
+    """Return a name for files and directories of one sink of one query."""
     return hashlib.sha256(transaction.encode()).hexdigest()[:20]
 
 
@@ -57,18 +57,18 @@ def stage(
     partition_by: tuple[str, ...],
     compression: str = "zstd",
 ) -> list[StagedFile]:
-    """Write a micro-batch; what earlier attempts of this sink have left is removed first.
+    """Write a micro-batch; first remove what earlier attempts of this sink have left.
 
     Args:
         frame: the rows.
-        table: the folder of the table.
+        table: directory of the table.
         key: of the sink.
-        partition_by: columns that become folders.
+        partition_by: columns that become directories.
         compression: of the files.
     """
     clear(table, key)
     directory = table / HIDDEN / key / uuid.uuid4().hex
-    # Delta and every newer reader want microseconds, Spark writes INT96 unless told.
+    # Delta and every newer reader require microseconds; Spark's default is INT96.
     frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     writer = frame.write.option("compression", compression)
     if partition_by:
@@ -78,15 +78,15 @@ def stage(
 
 
 def pass_over(frame: DataFrame) -> None:
-    """Compute a batch that is in the table already, and keep nothing of it.
+    """Compute a batch that is in the table already, and discard the result.
 
-    Spark does not end a batch of which a state store has not heard, such as that of a window.
+    Spark does not complete a batch whose state stores were not updated, such as that of a window.
     """
     frame.write.format("noop").mode("overwrite").save()
 
 
 def clear(table: Path, key: str) -> None:
-    """Remove what was staged."""
+    """Remove staged files."""
     shutil.rmtree(table / HIDDEN / key, ignore_errors=True)
 
 
@@ -118,9 +118,9 @@ def _partition(folders: tuple[str, ...]) -> dict[str, str | None]:
 
 
 def move(files: list[tuple[Path, Path]]) -> None:
-    """Put files into their places, and make that last.
+    """Rename files to their final paths, and sync the directories.
 
-    A file that is not where it was is in its place already.
+    A file that is not in staging was renamed before.
     """
     folders = set()
     for source, target in files:
@@ -133,7 +133,7 @@ def move(files: list[tuple[Path, Path]]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file or a folder's names survive a loss of power."""
+    """Sync a file, or the names in a directory."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

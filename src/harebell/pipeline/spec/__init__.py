@@ -1,1 +1,1 @@
-"""What a pipeline file says: parse and check it without Spark."""
+"""Parse and check a pipeline file without Spark."""

@@ -1,4 +1,4 @@
-"""Check the sinks of a pipeline file: where rows go, which of them, and how."""
+"""Check the sinks of a pipeline file: target, view, condition and options."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 def sink_of(
     node: Node, last: str, directory: Path, taken: Sequence[str], complaints: Complaints
 ) -> Sink | None:
-    """One sink.
+    """Check one sink.
 
     Args:
-        node: what the file says.
-        last: the view that is taken when it names none.
-        directory: what relative paths begin from.
-        taken: the names of the sinks before it.
-        complaints: what is wrong.
+        node: its values in the file.
+        last: default of the view.
+        directory: base of relative paths.
+        taken: names of the sinks before it.
+        complaints: gathers errors.
     """
     if not node.is_mapping:
         complaints.add(
@@ -120,7 +120,7 @@ def _files(kind: str, keys: dict[str, Node], complaints: Complaints) -> dict[str
 def _publishing(
     kind: str, keys: dict[str, Node], complaints: Complaints
 ) -> tuple[str, dict[str, str]]:
-    """The exchange, and options of the format `harebell`."""
+    """Check the exchange, and options of the format `harebell`."""
     target = text_of(keys[kind], kind, complaints) or ""
     options: dict[str, str] = {}
     if kind == "queue":
@@ -144,7 +144,7 @@ def _publishing(
 def _check_options(
     target: str, options: dict[str, str], keys: dict[str, Node], complaints: Complaints
 ) -> None:
-    """What the format would say of the options of a sink."""
+    """Check the options of a sink with the format's own parser."""
     extra = keys.get("options")
     lines = {name: node.line for name, node in keys.items()}
     if extra is not None and extra.is_mapping:
@@ -164,5 +164,5 @@ def _check_options(
 
 
 def _quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

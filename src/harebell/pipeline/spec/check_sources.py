@@ -19,7 +19,7 @@ _DELAY = re.compile(r"\d+(\.\d+)?\s+(milli|micro)?(second|minute|hour|day|week)s
 
 
 def source_of(name: str, node: Node, complaints: Complaints) -> Source:
-    """One source."""
+    """Check one source."""
     if not node.is_mapping:
         complaints.add(
             node.line, f"a source is a mapping such as {{queue: orders}}, not {node.kind}"
@@ -54,7 +54,7 @@ def _check_options(node: Node, options: dict[str, str], complaints: Complaints) 
     try:
         for_stream(parse(options))
     except OptionError as error:
-        # The sentence names the option, wherever in it that stands.
+        # The error text contains the option's name, at any place.
         said = str(error)
         named = [key for key in options if re.search(rf"\b{re.escape(key)}\b", said)]
         line = node.keys[named[0]] if named else node.line
@@ -112,7 +112,7 @@ def _schema(node: Node | None, kind: str, body: Node, complaints: Complaints) ->
 
 
 def route_of(node: Node, what: str, complaints: Complaints) -> Route:
-    """Where messages go: an exchange, or a queue by the default exchange."""
+    """Check a route: an exchange, or a queue by the default exchange."""
     if not node.is_mapping:
         name = text_of(node, what, complaints) or ""
         return Route(name)
@@ -128,7 +128,7 @@ def route_of(node: Node, what: str, complaints: Complaints) -> Route:
 
 
 def watermark_of(node: Node | None, complaints: Complaints) -> Watermark | None:
-    """How late rows may be."""
+    """Check a watermark."""
     if node is None:
         return None
     right = "{column: time, delay: 10 minutes}"

@@ -1,7 +1,7 @@
 """The description of a pipeline: the values of its file, without lines, YAML or Spark.
 
-Commands that are pipelines themselves (`archive`, `mirror`, `stats`) make a `Description` without
-a file, and everything behind it is the same.
+Built-in pipelines (`archive`, `mirror`, `stats`) make a `Description` without a file; they run the
+same way.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SOURCE = "source"
-"""The name of a pipeline's only source, and of the view that the first step reads."""
+"""The default name of a source, and of the view that the first step reads."""
 FORMATS = ("binary", "text", "json")
 ON_ERROR = ("fail", "drop", "dead-letter")
 MODES = ("append", "update", "complete")
@@ -18,11 +18,11 @@ MODES = ("append", "update", "complete")
 
 @dataclass(frozen=True)
 class Route:
-    """Where messages are published to.
+    """An exchange and a routing key to publish with.
 
     Args:
-        exchange: the exchange; "" is the default exchange, whose keys are names of queues.
-        routing_key: the routing key; None takes the column `routing_key`.
+        exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
+        routing_key: the routing key; None uses the column `routing_key`.
     """
 
     exchange: str
@@ -36,13 +36,13 @@ class Route:
 
 @dataclass(frozen=True)
 class Body:
-    """How bodies are read.
+    """How to decode bodies.
 
     Args:
         format: one of `FORMATS`.
         schema: the columns of a JSON body, as DDL.
-        on_error: one of `ON_ERROR`: what becomes of a body that is not so.
-        dead_letter: where such messages go.
+        on_error: one of `ON_ERROR`: what to do with an invalid body.
+        dead_letter: where to publish messages with invalid bodies.
     """
 
     format: str = "binary"
@@ -56,8 +56,8 @@ class Watermark:
     """How late rows may be.
 
     Args:
-        column: the event time.
-        delay: as Spark writes times, such as 10 minutes.
+        column: the column with the event time.
+        delay: in Spark's format, such as 10 minutes.
     """
 
     column: str
@@ -66,12 +66,12 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Source:
-    """What is read.
+    """A source of a pipeline.
 
     Args:
         name: of its view.
         options: of the format `harebell`.
-        body: how bodies are read.
+        body: how to decode bodies.
         watermark: how late rows may be.
     """
 
@@ -82,7 +82,7 @@ class Source:
 
     @property
     def what(self) -> str:
-        """What is read, without any secret."""
+        """The source's address and queue, without any password."""
         for key in ("queue", "queues", "queuePattern", "stream"):
             if key in self.options:
                 return f"{key} {self.options[key]}"
@@ -97,9 +97,9 @@ class Step:
         name: of the view that it makes.
         sql: the query; "" for a Python step.
         python: module and function, `module:function`; "" for SQL.
-        source: the view that a Python function gets.
+        source: the view that is the argument of a Python function.
         watermark: how late rows may be.
-        stateful: whether it keeps something from one micro-batch to the next.
+        stateful: whether it keeps state between micro-batches.
     """
 
     name: str
@@ -112,16 +112,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where rows go.
+    """A sink of a pipeline.
 
     Args:
         name: what it is called in the state that is kept of it; never changed while a checkpoint
             is in use.
-        kind: exchange, delta, parquet or console.
-        source: the view it takes.
-        where: which rows of it, as an SQL condition; "" for all.
-        target: exchange, or path of a table or folder.
-        options: what else it was told, by the name in the file.
+        kind: type: exchange, delta, parquet or console.
+        source: the view to write.
+        where: an SQL condition for its rows; "" for all.
+        target: exchange, or directory of a table.
+        options: all other settings, by the name in the file.
     """
 
     name: str
@@ -138,8 +138,8 @@ class Trigger:
     """When micro-batches begin.
 
     Args:
-        kind: now (what is there, then end), asap, or every.
-        seconds: between two of them.
+        kind: now (process present messages, then end), asap, or every.
+        seconds: the interval.
     """
 
     kind: str = "now"
@@ -159,16 +159,16 @@ class Description:
 
     Args:
         name: of the pipeline.
-        file: where it stands; None for the pipelines of commands.
-        directory: what relative paths begin from.
-        sources: what is read.
-        steps: what is done with it.
-        sinks: where it goes.
+        file: its file; None for built-in pipelines.
+        directory: base of relative paths.
+        sources: its sources.
+        steps: its steps.
+        sinks: its sinks.
         trigger: when.
-        checkpoint: where Spark remembers how far it is.
+        checkpoint: directory where Spark stores its progress.
         mode: Spark's output mode.
         settings: of the Spark session.
-        master: where Spark runs; "" for here.
+        master: where Spark runs; "" for this machine.
     """
 
     name: str
@@ -185,20 +185,20 @@ class Description:
 
     @property
     def stateful(self) -> bool:
-        """Whether a step keeps something from one micro-batch to the next."""
+        """Whether a step keeps state between micro-batches."""
         return any(step.stateful for step in self.steps)
 
     @property
     def per_batch(self) -> bool:
-        """Whether the steps run on micro-batches instead of on the stream.
+        """Whether the steps run on micro-batches and not on the stream.
 
-        They do when the sinks want more than one view, or when bad rows have to be told from good
-        ones: what a stream can give to one query only, a micro-batch gives to all.
+        They do if the sinks use more than one view, or if bad rows are separated from good ones: a
+        stream can be used by one query only, a micro-batch by several.
         """
         views = {sink.source for sink in self.sinks}
         return len(views) > 1 or self.sorts_bad_rows
 
     @property
     def sorts_bad_rows(self) -> bool:
-        """Whether bad rows go somewhere of their own."""
+        """Whether bad rows have a sink of their own."""
         return any(source.body.on_error == "dead-letter" for source in self.sources)

@@ -18,7 +18,7 @@ _BAD = {
 
 
 def explain(pipeline: Description) -> str:
-    """All of it."""
+    """Return the description of a pipeline, line by line."""
     return "\n".join(_lines(pipeline))
 
 

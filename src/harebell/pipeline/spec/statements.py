@@ -1,10 +1,11 @@
 """Parse the SQL of a pipeline without Spark.
 
-Is it a query, of which views, and does it keep anything from one micro-batch to the next?
+This finds out whether it is a query, which views it reads, and whether it keeps state between
+micro-batches.
 
-Spark's own parser is Java, and `harebell pipeline check` must answer in a moment on machines that
-have none. sqlglot reads Spark's dialect in Python. It is asked about structure only: whether
-columns exist and types fit is Spark's to say.
+Spark's own parser is in Java, and `harebell pipeline check` must be fast on machines without it.
+sqlglot parses Spark's dialect in Python. It is used for structure only: Spark checks whether
+columns exist and types match.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
 
 _DIALECT = "databricks"
-"""Spark's, and what Spark has from Databricks by now, such as `data:field` of a VARIANT."""
+"""Spark's dialect with additions from Databricks, such as `data:field` of a VARIANT."""
 _PROBE = "SELECT * FROM t WHERE "
 _INTERNAL = re.compile(r" (?:but got|for) <.*", re.S)
-"""What sqlglot's texts say of its own classes."""
+"""Names of sqlglot's own classes in its error texts."""
 _MISSING = "pipelines need sqlglot and Spark: pip install 'harebell[spark]'"
 
 
 class StatementError(PipelineError):
-    """SQL that cannot be used.
+    """Invalid SQL.
 
     Args:
-        text: what is wrong.
-        line: in which of its lines, counted from 1.
+        text: the error.
+        line: its line in the SQL, counted from 1.
     """
 
     def __init__(self, text: str, line: int = 1) -> None:
@@ -49,7 +50,7 @@ class ParsedQuery:
 
     Args:
         tables: the views and tables that it reads, each once, in their order.
-        stateful: what makes Spark keep state for it on a stream, "" if nothing does.
+        stateful: why Spark keeps state for it on a stream, "" if it does not.
     """
 
     tables: tuple[str, ...]
@@ -57,7 +58,7 @@ class ParsedQuery:
 
 
 def query(sql: str) -> ParsedQuery:
-    """Read a query.
+    """Parse a query.
 
     Raises:
         StatementError: it is not one query.
@@ -73,18 +74,18 @@ def query(sql: str) -> ParsedQuery:
 
 
 def condition(sql: str, what: str = "a condition") -> None:
-    """Check an expression.
+    """Check that a text is one SQL expression.
 
     Args:
         sql: the expression.
-        what: it should be, for the error.
+        what: its purpose, for the error.
 
     Raises:
-        StatementError: it is none.
+        StatementError: it is not an expression.
     """
     from sqlglot import exp
 
-    # Without a line break of our own an error's line is that of the expression.
+    # The wrapper adds no line break, so line numbers stay those of the expression.
     tree = _one(_PROBE + sql)
     clauses = {name for name, value in tree.args.items() if value}
     if not isinstance(tree, exp.Select) or clauses - {"expressions", "from_", "from", "where"}:
@@ -92,10 +93,10 @@ def condition(sql: str, what: str = "a condition") -> None:
 
 
 def columns(ddl: str) -> tuple[str, ...]:
-    """The names of the columns of a schema, written as DDL.
+    """Return the names of the columns of a schema, written as DDL.
 
     Raises:
-        StatementError: it is no schema.
+        StatementError: it is not a schema.
     """
     from sqlglot import exp
 
@@ -122,7 +123,7 @@ _COLUMN = re.compile(r"(?:^|,)\s*(\w+|`[^`]+`)\s+(\w+)")
 
 
 def _mistyped(ddl: str) -> str | None:
-    """What to say of the first type that there is not."""
+    """Return the error text for the first unknown type."""
     for _, kind in _COLUMN.findall(ddl):
         if kind.upper() not in _TYPES:
             return f"there is no type {kind.upper()}: {did_you_mean(kind.upper(), _TYPES)}"
@@ -136,13 +137,13 @@ def _nested(column: exp.Expr) -> bool:
 
 
 def _one(sql: str) -> exp.Expr:
-    """The only statement of a text."""
+    """Return the only statement of a text."""
     try:
         from sqlglot.dialects.dialect import Dialect
         from sqlglot.errors import ParseError, TokenError
     except ImportError:
         raise PipelineError(_MISSING) from None
-    # It warns of statements that it does not look into; those are refused here.
+    # sqlglot warns about statements that it does not parse; they are refused here.
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
         dialect = Dialect.get_or_raise(_DIALECT)
@@ -165,9 +166,9 @@ def _one(sql: str) -> exp.Expr:
 
 
 def _windows_called(tokens: list[Token]) -> list[Token]:
-    """Tell the function `window(...)` from the clause `WINDOW name AS (...)`.
+    """Distinguish the function `window(...)` from the clause `WINDOW name AS (...)`.
 
-    sqlglot takes the one for the other where it stands first in GROUP BY.
+    sqlglot takes the function for the clause if it is first in GROUP BY.
     """
     from sqlglot import TokenType
 
@@ -187,7 +188,7 @@ def _tables(tree: exp.Expr) -> list[str]:
 
     own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
     found: list[str] = []
-    # Nodes are found level by level; what a reader wants is the order of the text.
+    # sqlglot finds nodes level by level; sort them in the order of the text.
     for table in tree.find_all(exp.Table, bfs=False):
         if table.args.get("db") or not isinstance(table.this, exp.Identifier):
             continue
@@ -211,7 +212,7 @@ def _stateful(tree: exp.Expr) -> str:
 
 
 def _stands_alone(join: exp.Join) -> bool:
-    """Whether a join is one of views, not of a row with its own array."""
+    """True if a join is one of views, not of a row with its own array."""
     from sqlglot import exp
 
     return isinstance(join.this, exp.Table | exp.Subquery)
@@ -221,7 +222,7 @@ _OF_ROWS = ("first", "last", "any_value")
 
 
 def _aggregates(function: exp.Expr) -> bool:
-    """Whether a function makes one row of many: not over a window, nor over an array."""
+    """True if a function aggregates rows: not over a window, nor over an array."""
     from sqlglot import exp
 
     return not isinstance(function.parent, exp.Window) and function.key not in _OF_ROWS

@@ -13,7 +13,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def text_of(node: Node | None, key: str, complaints: Complaints) -> str | None:
-    """A text; None when it is not there."""
+    """Parse a text; None if it is missing."""
     if node is None:
         return None
     if node.is_mapping or node.is_list or node.value is None:
@@ -23,12 +23,12 @@ def text_of(node: Node | None, key: str, complaints: Complaints) -> str | None:
 
 
 def written(value: object) -> str:
-    """A value as an option of Spark."""
+    """Format a value as an option of Spark."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def list_of(node: Node | None, key: str, complaints: Complaints) -> tuple[str, ...]:
-    """A list of texts, for which one text will do."""
+    """Parse a list of texts, or one text."""
     if node is None:
         return ()
     if not node.is_list:
@@ -39,7 +39,7 @@ def list_of(node: Node | None, key: str, complaints: Complaints) -> tuple[str, .
 
 
 def texts_of(node: Node | None, key: str, complaints: Complaints) -> dict[str, str]:
-    """A mapping of texts."""
+    """Parse a mapping of texts."""
     if node is None:
         return {}
     if not node.is_mapping:
@@ -51,7 +51,7 @@ def texts_of(node: Node | None, key: str, complaints: Complaints) -> dict[str, s
 
 
 def flag_of(node: Node | None, key: str, default: bool, complaints: Complaints) -> bool:
-    """True or false."""
+    """Parse true or false."""
     if node is None:
         return default
     if not isinstance(node.value, bool):
@@ -61,7 +61,7 @@ def flag_of(node: Node | None, key: str, default: bool, complaints: Complaints) 
 
 
 def whole_of(node: Node | None, key: str, default: int, least: int, complaints: Complaints) -> int:
-    """A whole number."""
+    """Parse a whole number."""
     if node is None:
         return default
     value = node.value
@@ -74,7 +74,7 @@ def whole_of(node: Node | None, key: str, default: int, least: int, complaints: 
 
 
 def seconds_of(text: str) -> float | None:
-    """A time such as 5s; None if it is none, or not above 0."""
+    """Parse a time such as 5s; None if it is invalid or not above 0."""
     found = _TIME.fullmatch(text.strip().lower())
     if found is None:
         return None
@@ -84,7 +84,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def folder_of(node: Node, key: str, base: Path, complaints: Complaints) -> Path:
-    """A path, from the folder of the file."""
+    """Parse a path, relative to the directory of the file."""
     text = text_of(node, key, complaints) or ""
     if not text:
         complaints.add(node.line, f"{key} must be a path")
@@ -98,5 +98,5 @@ def folder_of(node: Node, key: str, base: Path, complaints: Complaints) -> Path:
 
 
 def interval_of(seconds: float) -> str:
-    """A time as Spark writes intervals; the shortest is a millisecond."""
+    """Format a time as a Spark interval of at least one millisecond."""
     return f"{max(1, round(seconds * 1000))} milliseconds"

@@ -1,4 +1,4 @@
-"""Parse a pipeline file into nodes that know their line.
+"""Parse a pipeline file into nodes that have their line.
 
 PyYAML's loader drops the position of a value. Here a file becomes a tree of `Node`. Every error
 in it is added to `Complaints`, which raises all of them at once with their lines.
@@ -27,7 +27,7 @@ class Node:
         line: where it begins.
         value: text, number, flag, None, a list of nodes, or nodes by key.
         keys: the lines of the keys of a mapping.
-        text_line: where the text itself begins: the line below `|` or `>` of a block.
+        text_line: where the text itself begins: the line after `|` or `>` of a block.
     """
 
     line: int
@@ -37,7 +37,7 @@ class Node:
 
     @property
     def is_mapping(self) -> bool:
-        """Whether it has keys."""
+        """Whether it is a mapping."""
         return isinstance(self.value, dict)
 
     @property
@@ -47,7 +47,7 @@ class Node:
 
     @property
     def plain(self) -> Any:
-        """The value without its lines."""
+        """The value without lines."""
         if isinstance(self.value, dict):
             return {key: node.plain for key, node in self.value.items()}
         if isinstance(self.value, list):
@@ -56,7 +56,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What it is, for a complaint."""
+        """The type of the value, for errors."""
         if self.is_mapping:
             return "a mapping"
         if self.is_list:
@@ -67,15 +67,15 @@ class Node:
 
 
 def read(path: Path, variables: Mapping[str, str]) -> Node:
-    """Read a file.
+    """Parse a file.
 
     Args:
         path: the file.
-        variables: what `${NAME}` in it stands for.
+        variables: values for `${NAME}`.
 
     Raises:
         PipelineError: it cannot be read.
-        DescriptionError: it is no YAML, or it uses a variable that is not set.
+        DescriptionError: it is not YAML, or it uses a variable that is not set.
     """
     try:
         text = path.read_bytes()
@@ -89,15 +89,15 @@ def read(path: Path, variables: Mapping[str, str]) -> Node:
 
 
 def parse(text: bytes | str, name: str, variables: Mapping[str, str]) -> Node:
-    """Read a file's text.
+    """Parse the text of a file.
 
     Args:
-        text: what it says.
-        name: its name, for complaints.
-        variables: what `${NAME}` in it stands for.
+        text: the text.
+        name: name of the file, for errors.
+        variables: values for `${NAME}`.
 
     Raises:
-        DescriptionError: it is no YAML, or it uses a variable that is not set.
+        DescriptionError: it is not YAML, or it uses a variable that is not set.
     """
     try:
         import yaml
@@ -127,14 +127,14 @@ def parse(text: bytes | str, name: str, variables: Mapping[str, str]) -> Node:
 
 
 def _quotes(text: bytes | str, line: int) -> str:
-    """What to do where a variable's brackets were taken for YAML's own."""
+    """Return a hint if the braces of a variable were parsed as a YAML mapping."""
     lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
     inside = line <= len(lines) and "${" in lines[line - 1]
     return '; within {...} and [...] a variable needs quotes: "${NAME}"' if inside else ""
 
 
 class _Converter:
-    """PyYAML's nodes to ours."""
+    """Convert PyYAML's nodes to `Node`."""
 
     def __init__(self, complaints: Complaints, variables: Mapping[str, str]) -> None:
         import yaml
@@ -146,11 +146,11 @@ class _Converter:
         self._left = limits.PIPELINE_NODES
 
     def convert(self, node: Any, depth: int) -> Node:
-        """One value with what is in it."""
+        """Convert one value, recursively."""
         line = node.start_mark.line + 1
         self._left -= 1
         if self._left < 0 or depth > limits.PIPELINE_DEPTH:
-            # Anchors that repeat each other can make a short file endless.
+            # Anchors that contain each other could expand a short file without limit.
             self._complaints.add(
                 line,
                 f"the file has more than {limits.PIPELINE_NODES} values, or more than "
@@ -183,7 +183,7 @@ class _Converter:
         if "$" in value:
             value = _VARIABLE.sub(lambda found: self._substitute(found, line), value)
             if value != node.value and not node.style:
-                # A number may come from a variable, so the text is looked at once more.
+                # A variable may have inserted a number, so the type of the text is resolved again.
                 tag = self._loader.resolve(type(node), value, (True, False))
                 node = type(node)(tag, value, node.start_mark, node.end_mark, node.style)
         if node.tag == "tag:yaml.org,2002:str" or node.tag.endswith(":timestamp"):
@@ -210,7 +210,7 @@ class _Converter:
 
 
 def unknown_keys(node: Node, known: tuple[str, ...], where: str, complaints: Complaints) -> None:
-    """Complain of keys that a mapping does not have."""
+    """Add an error for each unknown key of a mapping."""
     for key, line in node.keys.items():
         if key not in known:
             complaints.add(line, f"unknown key {key!r} in {where}: {did_you_mean(key, known)}")

@@ -1,8 +1,8 @@
 """Read the messages of a queue as a data frame, without consuming them.
 
-A Harebell that serves ranges of its logs (class bulk) is asked for them, which changes nothing.
-Of any other broker messages are taken and given back: they are marked as redelivered then, and
-where the broker counts deliveries this is one.
+From a Harebell that serves position ranges (class bulk) these are read, which changes nothing.
+From any other broker messages are taken and requeued: they are marked as redelivered, and a
+delivery count, if the broker has one, grows.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _EXTENSIONS = "harebell"
 
 
 def serves_ranges(url: URL) -> bool:
-    """Whether a broker shows its queues without giving messages away.
+    """True if a broker serves messages without delivering them.
 
     Raises:
-        PipelineError: it cannot be asked.
+        PipelineError: it cannot be reached.
     """
     try:
         with blocking.connect(url) as connection:
@@ -38,7 +38,7 @@ def serves_ranges(url: URL) -> bool:
 
 
 def browse(spark: SparkSession, address: str, queue: str) -> DataFrame:
-    """What is in a queue now.
+    """Return the present messages of a queue.
 
     Args:
         spark: the session.
@@ -46,7 +46,7 @@ def browse(spark: SparkSession, address: str, queue: str) -> DataFrame:
         queue: the queue.
 
     Raises:
-        PipelineError: there is no such queue, or it cannot be looked at.
+        PipelineError: the queue does not exist, or cannot be read.
     """
     url = URL.parse(address)
     if serves_ranges(url):

@@ -30,11 +30,11 @@ _TAKEN = "taken"
 
 @dataclass(frozen=True)
 class Settled:
-    """What a verb did.
+    """The result of a verb.
 
     Args:
-        looked: how many messages the queue had.
-        settled: how many of them were deleted, moved or tried again.
+        looked: number of messages in the queue.
+        settled: number of them that were deleted, moved or retried.
     """
 
     looked: int
@@ -42,10 +42,10 @@ class Settled:
 
 
 def select(spark: SparkSession, selection: SelectStatement, url: str, directory: Path) -> DataFrame:
-    """A query as a data frame; nothing is taken from any queue.
+    """Return a query as a data frame; nothing is consumed.
 
     Raises:
-        PipelineError: Spark does not understand it, or a table is not there.
+        PipelineError: Spark cannot parse it, or a table does not exist.
     """
     from pyspark.errors import PySparkException
 
@@ -62,10 +62,10 @@ def select(spark: SparkSession, selection: SelectStatement, url: str, directory:
 
 
 def settle(spark: SparkSession, settlement: SettleStatement, url: URL) -> Settled:
-    """Do what a verb says with the messages that its WHERE selects.
+    """Apply a verb to the messages that its WHERE selects.
 
     Raises:
-        PipelineError: it cannot be done; what was not settled is in the queue.
+        PipelineError: it failed; other messages stay in the queue.
     """
     with take_snapshot(url, settlement.queue) as taken:
         if not len(taken):
@@ -111,5 +111,5 @@ def _change(row: Sequence[Any], changes: dict[str, str]) -> Change:
 
 
 def route_text(route: Route | None) -> str:
-    """Where messages went, in a sentence."""
+    """Describe where messages were published to, in a sentence."""
     return "where they came from" if route is None else str(route)

@@ -1,15 +1,15 @@
 """A snapshot of a queue, for DELETE and MOVE: messages held by a consumer, settled one by one.
 
-    take --> all messages that are there, unacknowledged, as Arrow columns
-         --> a WHERE selects some by their row
-    settle --> transactions: publish where they go, acknowledge; the others go back when we leave
+    take --> all present messages, unacknowledged, as Arrow columns
+         --> a WHERE selects rows
+    settle --> transactions: publish to the target, acknowledge; the rest is requeued at the end
 
-What was selected is what is settled: no other consumer can get a message meanwhile. Publishing and
-acknowledging are one transaction (class tx), so a message is in one place or the other, whatever
-dies. Messages that are not selected go back to their places, marked as redelivered.
+Exactly the selected messages are settled: no other consumer can get one meanwhile. Publishing and
+acknowledging are one transaction (class tx), so a message is in one place or the other after any
+crash. Messages that are not selected return to their places, marked as redelivered.
 
-A Harebell refuses a transaction with a message that no queue gets (capability `tx_mandatory`). Any
-other broker does it and returns that message, which is then put at the end of its queue again.
+Harebell refuses a transaction with an unroutable message (capability `tx_mandatory`). Any other
+broker commits it and returns the message, which is then published to the end of its queue again.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ _DEATHS = ("x-death", "x-first-death-", "x-last-death-")
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of one message.
+    """What to do with one message.
 
     Args:
-        row: which one, counted from 0.
-        value: its new body; None leaves it.
-        routing_key: its new routing key; None leaves it to the target.
+        row: its row, counted from 0.
+        value: its new body; None for no change.
+        routing_key: its new routing key; None for that of the target.
     """
 
     row: int
@@ -78,7 +78,7 @@ class QueueSnapshot:
     Args:
         queue: the queue.
         channel: of the consumer.
-        messages: what came, in order.
+        messages: the messages, in order.
     """
 
     def __init__(self, queue: str, channel: Channel, messages: Sequence[Delivered]) -> None:
@@ -90,11 +90,11 @@ class QueueSnapshot:
         channel.on_return = self._returned.append
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of messages."""
         return len(self._messages)
 
     def table(self) -> pa.Table:
-        """All of them as the columns of a source; `offset` is the row."""
+        """Return all messages as the columns of a source; `offset` is the row."""
         import pyarrow as pa
         from pyspark.sql.types import StructType
 
@@ -133,15 +133,15 @@ class QueueSnapshot:
         """Acknowledge messages, and publish them elsewhere in the same transaction.
 
         Args:
-            changes: which, and what becomes of them.
-            target: says where each goes; None is nowhere.
-            retry: whether they are tried again: what says how they died is taken off.
+            changes: the messages, and what to do with them.
+            target: returns the route of each; None publishes nothing.
+            retry: whether they are retried: the dead-letter headers are removed.
 
         Returns:
-            How many were settled.
+            The number of settled messages.
 
         Raises:
-            PipelineError: some had nowhere to go; they are back in the queue.
+            PipelineError: some were unroutable; they are in the queue again.
         """
         settled = 0
         for first in range(0, len(changes), SETTLED_MESSAGES):
@@ -165,7 +165,7 @@ class QueueSnapshot:
         target: Callable[[Delivered], Route] | None,
         retry: bool,
     ) -> None:
-        """One transaction."""
+        """Run one transaction."""
         with self._channel.transaction():
             for change in part:
                 message = self._messages[change.row]
@@ -184,7 +184,7 @@ class QueueSnapshot:
         )
 
     def _put_back(self) -> None:
-        """What no queue wanted goes back to where it was, and is told."""
+        """Publish unroutable messages to their queue again, and report them."""
         if not self._returned:
             return
         returned, self._returned[:] = list(self._returned), []
@@ -206,15 +206,15 @@ class QueueSnapshot:
 
 
 def _given(properties: Any) -> dict[str, Any]:
-    """Properties as keyword arguments."""
+    """Return properties as keyword arguments."""
     fields = ((name, getattr(properties, name)) for name in properties.__struct_fields__)
     return {name: value for name, value in fields if value is not None}
 
 
 def _properties(message: Delivered, retried_from: str | None) -> dict[str, Any]:
-    """The properties to publish a message with again."""
+    """Return the properties to publish a message again with."""
     given = _given(message.properties)
-    # Only who published it may say so again (validated user-id).
+    # Brokers refuse a user_id that is not the publisher's (validated user-id).
     user = given.pop("user_id", None)
     headers = dict(given.get("headers") or {})
     if user is not None:
@@ -230,10 +230,10 @@ def _properties(message: Delivered, retried_from: str | None) -> dict[str, Any]:
 
 
 def origin_of(message: Delivered) -> Route:
-    """The queue that a dead letter first died in.
+    """Return the queue that a dead letter first died in.
 
     Raises:
-        PipelineError: it does not say.
+        PipelineError: no header says it.
     """
     queue = message.headers.get("x-first-death-queue")
     if not isinstance(queue, str) or not queue:
@@ -246,12 +246,12 @@ def origin_of(message: Delivered) -> Route:
 
 @contextmanager
 def take_snapshot(url: URL, queue: str) -> Iterator[QueueSnapshot]:
-    """Take what is in a queue now; what was not settled goes back at the end.
+    """Take the present messages of a queue; what is not settled is requeued at the end.
 
     Raises:
-        PipelineError: there is no such queue, or it has too much, or it cannot be taken.
+        PipelineError: the queue does not exist, has too many messages, or cannot be consumed.
     """
-    # Spark takes its time over a WHERE, and nobody serves the connection meanwhile.
+    # Spark may take long for a WHERE, and nothing serves the connection meanwhile.
     quiet = replace(url, heartbeat=0, name=url.name or f"harebell sql: {queue}")
     try:
         with blocking.connect(quiet, properties=_STRICT) as connection:
@@ -284,7 +284,7 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
         )
     if count == 0:
         return []
-    # 0 is no limit; closing the connection gives back what comes beyond the count.
+    # 0 is no limit; closing the connection requeues messages beyond the count.
     prefetch = count if count <= PREFETCH_MOST else 0
     deliveries = channel.consume(queue, prefetch=prefetch, timeout=_LOOK_SECONDS)
     found: list[Delivered] = []
@@ -297,7 +297,7 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
         elif requested:
             break
         elif time.monotonic() >= until:
-            # It may be slow: what it has sent until it answers this is read before the answer.
+            # A slow broker: what it sends before this answer is read before the answer.
             left, requested = channel.declare_queue(queue, passive=True).message_count, True
     if not found and left:
         raise PipelineError(
@@ -310,7 +310,7 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
 def _receive(
     queue: str, deliveries: Iterator[Delivered], found: list[Delivered], count: int
 ) -> None:
-    """Take what comes, up to a count, until nothing comes for a moment."""
+    """Receive messages, up to a count, until none arrives for a moment."""
     size = sum(len(message.body) for message in found)
     for message in deliveries:
         if _STREAM in message.headers:

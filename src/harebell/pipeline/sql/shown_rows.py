@@ -1,8 +1,8 @@
-"""The first rows of a data frame as Python values, with times as texts.
+"""Return the first rows of a data frame as Python values, with times as texts.
 
 Python has no time after the year 9999, and Spark has: a publisher that takes milliseconds for
-the seconds of AMQP's `timestamp` is in the year 50,000. Spark also hands times to Python in the
-zone of the process, and not of the session. So Spark writes them.
+the seconds of AMQP's `timestamp` is in the year 50,000. Spark also converts times to Python in the
+zone of the process, and not of the session. So Spark formats them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def first_rows(frame: DataFrame, rows: int, between: str = " ") -> list[Any]:
-    """The first rows, their times written as Spark does, in the zone of the session.
+    """Return the first rows, their times formatted by Spark in the zone of the session.
 
     Args:
-        frame: what to show.
-        rows: how many at most.
-        between: stands between the date and the time of day.
+        frame: the data frame.
+        rows: maximum number of rows.
+        between: separator of the date and the time of day.
 
     Raises:
-        PipelineError: Spark could not make them, in one sentence.
+        PipelineError: Spark failed; the text is one sentence.
     """
     from pyspark.errors import PySparkException
 
@@ -38,7 +38,7 @@ def first_rows(frame: DataFrame, rows: int, between: str = " ") -> list[Any]:
 
 
 def with_texts(frame: DataFrame, between: str) -> DataFrame:
-    """The same rows, with texts where there are times and dates."""
+    """Return the same rows, with texts in place of times and dates."""
     from pyspark.sql import functions as f
 
     names = frame.columns
@@ -52,7 +52,7 @@ def with_texts(frame: DataFrame, between: str) -> DataFrame:
 
 
 def _written(column: Any, kind: DataType, between: str) -> Any:
-    """A column with texts where its type has times."""
+    """Convert a column to text where its type has times."""
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
@@ -75,7 +75,7 @@ def _written(column: Any, kind: DataType, between: str) -> Any:
 
 
 def has_times(kind: DataType) -> bool:
-    """Whether values of a type are times or dates, or have some in them."""
+    """True if a type is a time or date, or contains one."""
     from pyspark.sql import types as t
 
     if isinstance(kind, t.ArrayType):

@@ -16,15 +16,15 @@ LAKE_VARIABLE = "HAREBELL_LAKE"
 
 
 def lake_of(spark: SparkSession, name: str, root: Path) -> DataFrame:
-    """A table.
+    """Return a table.
 
     Args:
         spark: the session.
-        name: its path, from some folder.
-        root: that folder.
+        name: its path, absolute or relative.
+        root: base of a relative path.
 
     Raises:
-        PipelineError: there is none.
+        PipelineError: it does not exist.
     """
     path = (root / name).expanduser()
     if (path / "_delta_log").is_dir():
@@ -42,5 +42,5 @@ def _delta(spark: SparkSession, path: Path) -> DataFrame:
     files = table.file_uris()
     if not files:
         return spark.createDataFrame([], schema)
-    # Columns that became folders are not in the files; basePath lets Spark find them.
+    # Partition columns are not in the files; basePath lets Spark find them in the paths.
     return spark.read.schema(schema).option("basePath", str(path)).parquet(*files)

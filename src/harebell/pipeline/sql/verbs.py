@@ -6,8 +6,8 @@
     MOVE   FROM queue('q') TO exchange('e', 'key') [SET routing_key = expression] WHERE condition
     RETRY  FROM queue('dead') [TO ...] [SET ...] WHERE condition
 
-Everything but the tables and the verbs is Spark's SQL and stays as it was written: what is read
-here are its words only, so that strings and comments are never taken for anything else.
+Everything but the tables and the verbs is Spark's SQL and is kept unchanged. Only tokens are
+parsed here, so that strings and comments are never taken for anything else.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class TableReference:
 
     Args:
         kind: one of `TABLES`.
-        name: of the queue or stream, or path of the lake.
-        view: what stands in its place.
+        name: of the queue or stream, or path of the table.
+        view: the view that replaces it.
     """
 
     kind: str
@@ -46,8 +46,8 @@ class SelectStatement:
     """A query.
 
     Args:
-        sql: with views in place of table functions.
-        tables: what the views are.
+        sql: the SQL, with views in place of table functions.
+        tables: the table functions behind the views.
     """
 
     sql: str
@@ -56,13 +56,13 @@ class SelectStatement:
 
 @dataclass(frozen=True)
 class SettleStatement:
-    """A verb.
+    """A statement with a verb.
 
     Args:
         verb: one of `VERBS`.
-        queue: whose messages.
-        where: which of them.
-        target: where to; None for DELETE, and for RETRY where each came from.
+        queue: the queue of the messages.
+        where: an SQL condition that selects messages.
+        target: the route; None for DELETE, and for RETRY to the original queues.
         changes: SQL expressions by column.
     """
 
@@ -74,10 +74,10 @@ class SettleStatement:
 
 
 def understand(sql: str) -> SelectStatement | SettleStatement:
-    """Read a statement.
+    """Parse a statement.
 
     Raises:
-        StatementError: what is wrong with it.
+        StatementError: it is invalid.
     """
     words = _words(sql)
     if not words:
@@ -145,7 +145,7 @@ def _selection(sql: str, words: list[Any]) -> SelectStatement:
 
 
 def _call(words: list[Any], at: int) -> tuple[str, list[str], int] | None:
-    """A table function at some word: its name, its arguments, and where it ends."""
+    """Parse a table function at a token: return its name, its arguments, and its end."""
     name = words[at].text.lower()
     if name not in (*TABLES, "exchange") or at + 2 >= len(words) or words[at + 1].text != "(":
         return None
@@ -196,7 +196,7 @@ def _settlement(verb: str, sql: str, words: list[Any]) -> SettleStatement:
 
 
 def _clauses(verb: str, sql: str, words: list[Any]) -> dict[str, tuple[int, int]]:
-    """The first word of each clause behind its name, and the word behind its last."""
+    """Return the first token of each clause after its name, and the end of its tokens."""
     found: list[tuple[str, int]] = []
     depth = 0
     for at, word in enumerate(words):
@@ -210,7 +210,7 @@ def _clauses(verb: str, sql: str, words: list[Any]) -> dict[str, tuple[int, int]
                 raise StatementError(f"{name} must stand before {found[-1][0]}")
             found.append((name, at + 1))
             if name == "WHERE":
-                break  # what follows is Spark's
+                break  # the rest is Spark's
     ends = [*(at - 1 for _, at in found[1:]), len(words)]
     return {name: (at, end) for (name, at), end in zip(found, ends, strict=True)}
 
@@ -234,7 +234,7 @@ def _target(words: list[Any], span: tuple[int, int]) -> Route:
 
 
 def _changes(sql: str, words: list[Any], span: tuple[int, int]) -> dict[str, str]:
-    """`SET a = x, b = y`, cut at the commas that are in no brackets."""
+    """Split `SET a = x, b = y` at the commas outside of brackets."""
     changes: dict[str, str] = {}
     first, depth = span[0], 0
     for at in range(span[0], span[1] + 1):

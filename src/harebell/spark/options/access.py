@@ -1,8 +1,8 @@
-"""The options for the address of the broker and the login, for reading and writing.
+"""Parse the options for the address of the broker and the user, for reading and writing.
 
-Everything may stand in `url`; what single options say counts more. A password stands in `url` or
-`password`, which Spark redacts in plans, or in a file on the driver's machine, and no text of ours
-ever shows it.
+Everything may be in `url`; single options override it. A password is in `url` or `password`,
+which Spark redacts in plans, or in a file on the driver's machine, and no text of Harebell
+contains it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ACCESS: dict[str, tuple[str, Reader]] = {
     "certfile": ("certfile", read_text),
     "keyfile": ("keyfile", read_text),
 }
-"""Names of options; what they set, and how they are read."""
+"""Names of options: the attribute that they set, and their parser."""
 _PARTS = [target for target, _ in ACCESS.values() if target != "url"]
 
 
@@ -37,19 +37,19 @@ def default_url(values: dict[str, str], environment: Mapping[str, str]) -> None:
 
     Args:
         values: the options, by their names in small letters.
-        environment: may have the address.
+        environment: may contain the address.
     """
     values.setdefault("url", environment.get(URL_VARIABLE) or DEFAULT_URL)
 
 
 def take_address(read: dict[str, Any]) -> None:
-    """Put what single options say about the address into `url`.
+    """Merge the single options for the address into `url`.
 
     Args:
-        read: what was read of all options; those of this module but `url` are taken out of it.
+        read: the parsed options; the options of this module except `url` are removed from it.
 
     Raises:
-        OptionError: they do not go together, or the file of the password cannot be read.
+        OptionError: the options contradict each other, or the password file cannot be read.
     """
     url: URL = read["url"]
     said = {part: read.pop(part) for part in _PARTS if part in read}

@@ -1,6 +1,6 @@
 """Where reading begins or ends: startingOffsets, endingTimestamp and the related options.
 
-    earliest   latest                the ends of what is kept
+    earliest   latest                the ends of the stored messages
     250000                           a position
     2026-01-31T12:00:00Z             the first message of that time or later
     {"orders": 250000, "audit": "latest", "old": -2}      per queue; -2 earliest, -1 latest
@@ -52,10 +52,10 @@ class OffsetLimit:
 
 @dataclass(frozen=True)
 class OffsetLimits:
-    """Limits of all queues, or of each queue.
+    """Limits for all queues, or for each queue.
 
     Args:
-        everywhere: of queues that are not named; None if not given.
+        everywhere: for queues that are not named; None if not given.
         named: by queue.
     """
 
@@ -63,12 +63,12 @@ class OffsetLimits:
     named: Mapping[str, OffsetLimit] = field(default_factory=dict)
 
     def of(self, queue: str) -> OffsetLimit | None:
-        """The limit of one queue."""
+        """Return the limit of one queue."""
         return self.named.get(queue, self.everywhere)
 
     @property
     def all(self) -> tuple[OffsetLimit, ...]:
-        """Every limit that was given."""
+        """Return every limit that was given."""
         own = () if self.everywhere is None else (self.everywhere,)
         return (*own, *self.named.values())
 
@@ -77,7 +77,7 @@ NO_LIMITS = OffsetLimits()
 
 
 def read_offset_limits(name: str, value: str) -> OffsetLimits:
-    """The options startingOffsets and endingOffsets."""
+    """Parse the options startingOffsets and endingOffsets."""
     if not value.strip().startswith("{"):
         return OffsetLimits(_place(name, value.strip()))
     return OffsetLimits(
@@ -86,12 +86,12 @@ def read_offset_limits(name: str, value: str) -> OffsetLimits:
 
 
 def read_time(name: str, value: str) -> OffsetLimits:
-    """The options startingTimestamp and endingTimestamp."""
+    """Parse the options startingTimestamp and endingTimestamp."""
     return OffsetLimits(OffsetLimit(TIME, _moment(name, value.strip())))
 
 
 def read_times(name: str, value: str) -> OffsetLimits:
-    """The options startingOffsetsByTimestamp and endingOffsetsByTimestamp."""
+    """Parse the options startingOffsetsByTimestamp and endingOffsetsByTimestamp."""
     found = _object(name, value)
     return OffsetLimits(
         None, {queue: OffsetLimit(TIME, _moment(name, one)) for queue, one in found.items()}

@@ -1,7 +1,7 @@
-"""The options of `write.format("harebell")`: their names, their defaults, and what is wrong.
+"""Parse the options of `write.format("harebell")`: names, defaults and checks.
 
-As those of the source they are read before anything is connected to, and passwords are never
-printed.
+Like the options of the source they are parsed before any connection is opened, and passwords
+are never printed.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from harebell.spark.options.values import (
 
 EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE = "exactly-once", "publishing-id", "at-least-once"
 _OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
-"""What Spark hands over beside the sink's own options."""
+"""Options that Spark adds to the sink's own."""
 
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """Where rows go, and how.
+    """Where and how rows are published.
 
     Args:
-        url: where the broker is, and as whom.
-        exchange: of all rows; None when no option says it.
-        routing_key: of all rows; None when no option says it.
-        delivery: how often a row is published; None is the best that the broker can do.
-        mandatory: whether rows that no queue wants count as failed.
-        dead_letter: the exchange that these go to instead; "" for none.
-        persistent: whether messages survive a restart, unless a row says so itself.
+        url: address of the broker, with user and password.
+        exchange: for all rows; None if no option sets it.
+        routing_key: for all rows; None if no option sets it.
+        delivery: the delivery guarantee; None is the best that the broker supports.
+        mandatory: whether unroutable rows count as failed.
+        dead_letter: the exchange for unroutable rows; "" for none.
+        persistent: whether messages are persistent, unless a row sets its own delivery mode.
         confirm_timeout: seconds without a confirm after which a task fails.
-        reconnect_timeout: seconds in which a lost connection has to be made again; 0 for never.
+        reconnect_timeout: seconds to reconnect after a connection is lost; 0 disables reconnecting.
         max_in_flight: most rows of a task that wait for their confirm.
-        ignore_unknown: leave out columns that a message has no place for.
-        publisher: who publishes, for `exactly-once` and `publishing-id`.
-        version: which batch of the publisher this is; for batch writes.
+        ignore_unknown: leave out columns that messages do not have.
+        publisher: name of the publisher, for `exactly-once` and `publishing-id`.
+        version: number of the publisher's batch; for batch writes.
     """
 
     url: URL = field(repr=False)
@@ -106,7 +106,7 @@ def parse_sink(
 
 
 def _checked(read: dict[str, Any]) -> SinkOptions:
-    """What is wrong with several options together."""
+    """Check options that depend on each other."""
     queue = read.pop("queue", None)
     if queue is not None:
         for name, option in (("exchange", "exchange"), ("routing_key", "routingKey")):
@@ -160,4 +160,4 @@ _TABLE: dict[str, tuple[str, Reader]] = {
 }
 _READERS = {name.lower(): reader for name, reader in _TABLE.items()}
 SINK_NAMES = {name.lower(): name for name in (*_TABLE, *_OF_SPARK)}
-"""Every option, by its name in small letters."""
+"""Every option, by its name in lower case."""

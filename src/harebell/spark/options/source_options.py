@@ -1,8 +1,8 @@
-"""The options of the format `harebell` for reading: names, defaults, and what is wrong with them.
+"""Parse the options of the format `harebell` for reading: names, defaults and checks.
 
-Names are Spark's, so their case does not matter, and those of its Kafka source where the meaning is
-the same. Whatever cannot be used is named together with what could be, before anything is connected
-to. Passwords are never printed (`access`).
+Names are Spark's, so their case does not matter, and those of its Kafka source where the
+meaning is the same. An error names the invalid value and the valid ones, before any connection
+is opened. Passwords are never printed (`access`).
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ BINARY, TEXT, JSON = "binary", "text", "json"
 
 @dataclass(frozen=True)
 class Options:
-    """What the user of the format asked for.
+    """The parsed options of a source.
 
     Args:
-        queue: the queue to read; of several the one that is being spoken of.
-        url: where the broker is, and as whom.
+        queue: the queue to read; with several queues, the current one.
+        url: address of the broker, with user and password.
         queues: all of them.
         pattern: a regular expression for their names.
-        delivery: what is promised; None is the best that the broker can do.
+        delivery: the delivery guarantee; None is the best that the broker supports.
         starting: where a new query begins.
         ending: where a batch read ends.
         strategy: what a starting time after the last message means: "error" or "latest".
         max_offsets_per_trigger: most messages in one micro-batch.
-        max_bytes_per_trigger: octets of messages after which a micro-batch is full.
+        max_bytes_per_trigger: bytes of messages after which a micro-batch is full.
         prefetch: most unacknowledged messages; None is as many as in a micro-batch.
         fetch_timeout: seconds without an answer after which the query fails.
         long_poll_ms: milliseconds that an idle query waits for a message.
@@ -68,19 +68,19 @@ class Options:
         min_partitions: partitions of a large micro-batch; None is one per core.
         max_records_per_partition: most messages that one task reads.
         partition_by: "range", or "queue" for one task per queue.
-        fail_on_data_loss: whether a query fails when messages that it counted on are gone.
-        group: the name of the lease's group; None makes one for a new query.
-        lease_timeout: seconds that a lease outlives its query.
+        fail_on_data_loss: whether a query fails when expected messages are missing.
+        group: name of the lease group; None creates one for a new query.
+        lease_timeout: seconds that a lease is kept after its query ends.
         compression: of record batches on the wire, "none" or "lz4".
-        pushdown: whether a batch read takes filters.
-        spool_dir: where messages lie between a plain AMQP queue and Spark.
-        include_headers: whether there is a column `headers`.
-        include_properties: whether there is a column `properties`.
-        include_headers_json: whether there is a column `headers_json`.
-        include_raw_headers: whether there is a column `headers_raw`.
-        body_format: what `value` is: binary, text or json.
-        body_schema: of JSON bodies, as Spark's DDL.
-        mode: what becomes of bodies that are not as they should be.
+        pushdown: whether a batch read pushes filters down to the broker.
+        spool_dir: directory that stores messages between a plain AMQP queue and Spark.
+        include_headers: whether to add the column `headers`.
+        include_properties: whether to add the column `properties`.
+        include_headers_json: whether to add the column `headers_json`.
+        include_raw_headers: whether to add the column `headers_raw`.
+        body_format: type of `value`: binary, text or json.
+        body_schema: schema of JSON bodies, as Spark's DDL.
+        mode: how invalid bodies are handled.
     """
 
     queue: str
@@ -116,21 +116,21 @@ class Options:
 
     @property
     def window(self) -> int:
-        """Most messages that are unacknowledged at a time."""
+        """Maximum number of unacknowledged messages."""
         return self.prefetch or self.max_offsets_per_trigger
 
     @property
     def partitions(self) -> int:
-        """Partitions of a large micro-batch."""
+        """Number of partitions of a large micro-batch."""
         return self.min_partitions or os.cpu_count() or 1
 
     @property
     def least_rows(self) -> int:
-        """Smallest number of rows for which a partition is made, unless the option says so."""
+        """Minimum number of rows of a partition, unless the option sets it."""
         return limits.SPARK_ROWS_PER_PARTITION if self.min_partitions is None else 1
 
     def about(self, queue: str) -> Options:
-        """The same for one of the queues."""
+        """Return the same options for one of the queues."""
         return replace(self, queue=queue)
 
 
@@ -165,10 +165,10 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
 
 
 def check_names(given: Iterable[str]) -> None:
-    """See that there are such options.
+    """Check that all options exist.
 
     Raises:
-        OptionError: there is none of that name; the text has the nearest one.
+        OptionError: an option does not exist; the text names the most similar one.
     """
     for name in given:
         if name.lower() not in _READERS:
@@ -176,10 +176,10 @@ def check_names(given: Iterable[str]) -> None:
 
 
 def for_stream(options: Options) -> Options:
-    """Check what a streaming query asks for.
+    """Check the options of a streaming query.
 
     Raises:
-        OptionError: it belongs to a batch read.
+        OptionError: an option is only valid for a batch read.
     """
     if options.ending.all:
         raise OptionError(
@@ -195,10 +195,10 @@ def for_stream(options: Options) -> Options:
 
 
 def for_batch(options: Options) -> Options:
-    """Check what a batch read asks for.
+    """Check the options of a batch read.
 
     Raises:
-        OptionError: it belongs to a streaming query.
+        OptionError: an option is only valid for a streaming query.
     """
     if options.delivery not in (None, PEEK):
         raise OptionError(
@@ -225,7 +225,7 @@ def _one_of_the_queues(values: Mapping[str, str]) -> None:
 
 
 def _check(options: Options) -> None:
-    """What is wrong with several options together."""
+    """Check options that depend on each other."""
     if options.body_schema is not None and options.body_format != JSON:
         raise OptionError("the option schema describes JSON bodies: add bodyFormat=json")
     if options.pattern is None:
@@ -239,7 +239,7 @@ def _check(options: Options) -> None:
 
 
 def _places(read: dict[str, Any], end: str) -> OffsetLimits:
-    """One end out of three options; which wins is as with Kafka."""
+    """Combine three options into one limit, with the precedence of the Kafka source."""
     offsets = read.pop(end, NO_LIMITS)
     times = read.pop(f"{end}_times", None)
     time = read.pop(f"{end}_time", None)
@@ -314,4 +314,4 @@ _TABLE: dict[str, tuple[str, Reader]] = {
 _READERS = {name.lower(): reader for name, reader in _TABLE.items()}
 _NAMES = {name.lower(): name for name in _TABLE}
 SOURCE_NAMES = _NAMES
-"""Every option, by its name in small letters."""
+"""Every option, by its name in lower case."""

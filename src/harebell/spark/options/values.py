@@ -1,6 +1,6 @@
-"""Parse the text of one option, for every kind of value that options have.
+"""Parse the value of one option; one parser for each type of value.
 
-Each reader takes the option's name, for its error, and the text that was given.
+Each parser takes the option's name, for its error, and the text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class OptionError(HarebellError, ValueError):
 
 
 def unknown(name: str, names: Mapping[str, str]) -> str:
-    """The sentence about an option that there is not; `names` has them by lower case."""
+    """Return the error text for an unknown option; `names` has the valid ones by lower case."""
     near = nearest(name.lower(), names)
     if near:
         return f"unknown option {name!r}: did you mean {names[near]}?"
@@ -30,7 +30,7 @@ def unknown(name: str, names: Mapping[str, str]) -> str:
 
 
 def read_url(name: str, value: str) -> URL:
-    """The address of a broker."""
+    """Parse the address of a broker."""
     try:
         return URL.parse(value)
     except URLError as error:
@@ -39,14 +39,14 @@ def read_url(name: str, value: str) -> URL:
 
 
 def read_queue(name: str, value: str) -> str:
-    """The name of a queue."""
+    """Parse the name of a queue."""
     if not value or len(value.encode()) > NAME_BYTES:
         raise OptionError(f"the option {name} must be a queue's name of 1 to {NAME_BYTES} octets")
     return value
 
 
 def read_queues(name: str, value: str) -> tuple[str, ...]:
-    """Names between commas, or a JSON array of names that have commas in them."""
+    """Parse names between commas, or a JSON array for names that contain commas."""
     text = value.strip()
     if text.startswith("["):
         try:
@@ -70,21 +70,21 @@ def read_queues(name: str, value: str) -> tuple[str, ...]:
 
 
 def read_text(name: str, value: str) -> str:
-    """Any text but none."""
+    """Parse any text but an empty one."""
     if not value.strip():
         raise OptionError(f"the option {name} is empty")
     return value
 
 
 def read_group(name: str, value: str) -> str:
-    """The name of a lease's group."""
+    """Parse the name of a lease group."""
     if not value or len(value.encode()) > NAME_BYTES:
         raise OptionError(f"the option {name} must be a name of 1 to {NAME_BYTES} octets")
     return value
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str, str], int]:
-    """A reader of whole numbers in a range."""
+    """Return a parser for whole numbers in a range."""
     allowed = f"at least {least}" if most is None else f"from {least} to {most}"
 
     def read(name: str, value: str) -> int:
@@ -106,7 +106,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz "
 
 
 def read_seconds(name: str, value: str) -> float:
-    """A time with its unit, in seconds."""
+    """Parse a time with its unit, in seconds."""
     seconds = _seconds(value)
     if not 0 < seconds < float("inf"):
         raise OptionError(
@@ -116,7 +116,7 @@ def read_seconds(name: str, value: str) -> float:
 
 
 def read_seconds_or_none(name: str, value: str) -> float:
-    """A time with its unit, in seconds, which may be 0."""
+    """Parse a time with its unit, in seconds, which may be 0."""
     seconds = _seconds(value)
     if not 0 <= seconds < float("inf"):
         raise OptionError(
@@ -126,7 +126,7 @@ def read_seconds_or_none(name: str, value: str) -> float:
 
 
 def _seconds(value: str) -> float:
-    """A time in seconds; below 0 if it is none."""
+    """Parse a time in seconds; negative if it is invalid."""
     text = value.strip().lower()
     digits = text.rstrip(_LETTERS)
     unit = text[len(digits) :].strip()
@@ -137,7 +137,7 @@ def _seconds(value: str) -> float:
 
 
 def read_octets(name: str, value: str) -> int:
-    """A size with its unit, in octets."""
+    """Parse a size with its unit, in bytes."""
     text = value.strip().lower()
     digits = text.rstrip(_LETTERS)
     unit = text[len(digits) :].strip()
@@ -153,7 +153,7 @@ def read_octets(name: str, value: str) -> int:
 
 
 def read_flag(name: str, value: str) -> bool:
-    """True or false."""
+    """Parse true or false."""
     flag = {"true": True, "false": False}.get(value.strip().lower())
     if flag is None:
         raise OptionError(f"the option {name} must be true or false, not {value!r}")
@@ -161,7 +161,7 @@ def read_flag(name: str, value: str) -> bool:
 
 
 def read_folder(name: str, value: str) -> Path:
-    """An absolute path."""
+    """Parse an absolute path."""
     path = Path(value)
     if not path.is_absolute():
         raise OptionError(
@@ -171,7 +171,7 @@ def read_folder(name: str, value: str) -> Path:
 
 
 def choice(*allowed: str) -> Callable[[str, str], str]:
-    """Make a parser for one of some words, in any case."""
+    """Return a parser for one of some words, in any case."""
     words = {word.lower(): word for word in allowed}
 
     def read(name: str, value: str) -> str:

@@ -1,1 +1,1 @@
-"""Read queues: what Spark calls, and the ways a queue can be read."""
+"""Read queues: the calls of Spark, and the ways to read a queue."""

@@ -1,7 +1,7 @@
-"""Chunks of column buffers to Arrow record batches, without copying.
+"""Convert chunks of column buffers to Arrow record batches, without copying.
 
-The buffers come in the order that `harebell.kernels.columns` draws; the schema is the one that
-Spark will compare ours with, so it is Spark's own translation of its schema.
+The buffers are in the order that `harebell.kernels.columns` documents. The schema is Spark's own
+translation of its schema, because Spark compares the schema of each batch with it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Chunk = tuple[int, int, list[bytes | None]]
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """What Spark expects of the record batches of a source with this schema."""
+    """Return the Arrow schema that Spark expects from a source with this schema."""
     return to_arrow_schema(schema, timezone="UTC")
 
 
 def record_batch(chunk: Chunk, schema: pa.Schema) -> pa.RecordBatch:
-    """A record batch over the buffers of a chunk."""
+    """Return a record batch over the buffers of a chunk."""
     _, rows, buffers = chunk
     left = (None if buffer is None else pa.py_buffer(buffer) for buffer in buffers)
     arrays = [_column(field.type, rows, left) for field in schema]
@@ -42,7 +42,7 @@ def _column(kind: pa.DataType, rows: int, left: Iterator[pa.Buffer | None]) -> p
 def _map(kind: pa.MapType, rows: int, left: Iterator[pa.Buffer | None]) -> pa.Array:
     validity, offsets = next(left), next(left)
     assert offsets is not None, "a map always has offsets"
-    # The last offset says how many entries there are in all rows together.
+    # The last offset is the number of entries in all rows.
     entries = int.from_bytes(offsets[-4:].to_pybytes(), "little")
     keys = _column(kind.key_type, entries, left)
     items = _column(kind.item_type, entries, left)

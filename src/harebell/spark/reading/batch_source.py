@@ -1,9 +1,10 @@
-"""The batch reader: read what is in the queues now, without consuming it.
+"""Read the present messages of queues as a batch, without consuming them.
 
-Spark has no moment after a batch read at which messages could be acknowledged, so this only peeks.
-With the option `pushdown` it takes filters on queue, routing_key, offset and timestamp, so that the
-broker sends less; Spark applies every filter again. A reader class that takes filters is refused by
-Spark unless its setting spark.sql.python.filterPushdown.enabled is true, hence two classes.
+After a batch read Spark gives no signal at which messages could be acknowledged, so a batch only
+reads by position. With the option `pushdown` filters on queue, routing_key, offset and timestamp
+are pushed down, so that the broker sends less; Spark applies every filter again. Spark refuses a
+reader class that takes filters unless its setting spark.sql.python.filterPushdown.enabled is
+true, hence two classes.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class QueueBatchReader(DataSourceReader):
-    """Looks at queues.
+    """Read queues without consuming them.
 
     Args:
         options: which queues, and how.
-        schema: the wanted columns.
+        schema: the columns to read.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -51,11 +52,11 @@ class QueueBatchReader(DataSourceReader):
         self._limits = PushedLimits()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors need no address and no password here: partitions have them.
+        # Executors use the address and password in the partitions.
         return self.__dict__ | {"_options": None}
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Ranges of what is there now."""
+        """Return the ranges of the present messages, as partitions."""
         options = self._options
         assert options is not None, "only executors have no options"
         link = BrokerConnection(options.url, options.fetch_timeout, "spark: batch read")
@@ -78,7 +79,7 @@ class QueueBatchReader(DataSourceReader):
             least=options.least_rows,
             by_queue=options.partition_by == "queue",
         )
-        # Spark has no empty list of partitions: it would ask for one without a value.
+        # Spark handles an empty list of partitions as one partition without a value.
         return [RangePartition(piece, options.url) for piece in pieces or [[]]]
 
     def _range(self, link: BrokerConnection, options: Options) -> OffsetRange | None:
@@ -96,17 +97,17 @@ class QueueBatchReader(DataSourceReader):
         return OffsetRange(options.queue, span.generation, first, end, max(1, share))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition."""
+        """Return the rows of a partition."""
         return self._rows.read(partition)
 
 
 class FilteredBatchReader(QueueBatchReader):
-    """The same, with the filters of the query."""
+    """A batch reader with filter pushdown."""
 
     def pushFilters(  # noqa: N802 - Spark's name
         self, filters: list[ds.Filter]
     ) -> Iterable[ds.Filter]:
-        """Take what narrows the ranges; everything is given back, for Spark to apply it too."""
+        """Narrow the ranges by filters; return all filters, because Spark applies them again."""
         for one in filters:
             self._limits.take(one)
         self._rows = replace(self._rows, filters=self._limits.filters())
@@ -114,7 +115,7 @@ class FilteredBatchReader(QueueBatchReader):
 
 
 class PushedLimits:
-    """What filters say about queue, routing key, position and time."""
+    """The limits on queue, routing key, position and time that filters imply."""
 
     def __init__(self) -> None:
         self.queues: set[str] | None = None
@@ -126,12 +127,12 @@ class PushedLimits:
         self._until = 0
 
     def filters(self) -> Filters:
-        """What the broker is told."""
+        """Filters for the broker."""
         prefix = None if self._key is not None else self._prefix
         return Filters(self._key, prefix, self._since, self._until)
 
     def take(self, one: ds.Filter) -> None:
-        """Narrow by one filter, if it is one that can be used."""
+        """Narrow the limits by one filter, if it can be pushed down."""
         attribute: tuple[str, ...] = getattr(one, "attribute", ())
         column = attribute[0] if len(attribute) == 1 else ""
         value = getattr(one, "value", None)
@@ -180,7 +181,7 @@ class PushedLimits:
 
 
 def _bounds(one: ds.Filter, value: int) -> tuple[int | None, int | None]:
-    """The lowest and the highest value that pass; None without such a bound."""
+    """Return the lowest and the highest value that pass; None for no bound."""
     if isinstance(one, ds.EqualTo | ds.EqualNullSafe):
         return value, value
     if isinstance(one, ds.GreaterThan):

@@ -1,13 +1,14 @@
-"""Bodies as text or as JSON: what `bodyFormat` makes of the column `value`.
+"""Decode bodies as text or JSON: the column `value` with `bodyFormat`.
 
-The bodies of a record batch are parsed together, by Arrow's own reader. It knows only lines, and
-bodies can have any octets, so every body is wrapped together with its number under a name that
-nobody can guess:
+The bodies of a record batch are parsed together by Arrow's JSON reader. It reads lines, and bodies
+can contain any bytes, so every body is wrapped together with its number under a random name,
+which a publisher cannot guess:
 
     {"r":BODY,"n3f9c...":17}
 
-If Arrow reads back exactly the numbers that went in, every row came from its own body. Otherwise,
-or if it finds a mistake, the bodies are halved until the bad ones stand alone.
+If Arrow reads exactly the numbers that were written, every row was parsed from its own body.
+Otherwise, or if Arrow reports an error, the bodies are split in halves until the bad ones are
+found.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from harebell.base.errors import HarebellError
 from harebell.spark.options.source_options import JSON, TEXT
 
 CORRUPT = "_corrupt_record"
-"""The column that holds bodies that are no JSON of the wanted form; Spark's own name for it."""
+"""The column for bodies that are not JSON of the given schema; Spark's own name for it."""
 PERMISSIVE, DROP, FAIL = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 
 _NUMBER = f"n{secrets.token_hex(12)}"
@@ -31,15 +32,15 @@ _SLACK = 64
 _FOLLOWED = r'\}\s*,\s*"'
 """An object that a name follows: of a member behind it, or of one behind the whole body."""
 _Parsed = tuple[pa.Array, list[tuple[int, str]]]
-"""The values, null where the body is bad, and which are bad and why."""
+"""The values, null where the body is bad, and the error of each bad body."""
 
 
 class BodyError(HarebellError):
-    """A body is not as it should be, and the query wants to end then."""
+    """A body is invalid, and the mode is to fail then."""
 
 
 def raw_schema(schema: pa.Schema, body_format: str) -> pa.Schema:
-    """The columns as they come from the broker, for a schema as Spark wants it."""
+    """Return the schema as the broker sends it, for a schema as Spark expects it."""
     fields = []
     for field in schema:
         if body_format != "binary" and field.name == "value":
@@ -52,11 +53,11 @@ def raw_schema(schema: pa.Schema, body_format: str) -> pa.Schema:
 def decoded(
     batch: pa.RecordBatch, schema: pa.Schema, body_format: str, mode: str
 ) -> pa.RecordBatch:
-    """A record batch as Spark wants it.
+    """Decode the bodies of a record batch.
 
     Args:
-        batch: as it came from the broker.
-        schema: what Spark wants.
+        batch: as the broker sent it.
+        schema: the schema that Spark expects.
         body_format: text or json.
         mode: PERMISSIVE, DROP or FAIL.
 
@@ -83,7 +84,7 @@ def decoded(
 
 
 def json_problem(kind: pa.DataType) -> str | None:
-    """Why JSON bodies cannot become this type; None if they can."""
+    """Return why JSON bodies cannot be parsed as this type; None if they can."""
     if pa.types.is_struct(kind):
         problems = (json_problem(field.type) for field in kind)
         return next((problem for problem in problems if problem), None)
@@ -111,7 +112,7 @@ def _text(values: pa.Array) -> _Parsed:
         return values.cast(pa.string()), []
     except pa.ArrowInvalid:
         pass
-    # Rare, so that it may cost something: texts, with U+FFFD where there is no UTF-8.
+    # The slow path, for invalid UTF-8 only: replace what is invalid by U+FFFD.
     bad = []
     texts = []
     for row, octets in enumerate(values.to_pylist()):
@@ -139,7 +140,7 @@ def _parts(
     readable: pa.DataType,
     bad: list[tuple[int, str]],
 ) -> list[pa.Array]:
-    """The values in pieces, each parsed whole."""
+    """Parse the values in pieces, each as a whole."""
     if not len(values):
         return []
     try:
@@ -154,18 +155,18 @@ def _parts(
 
 
 def _parse(values: pa.Array, readable: pa.DataType) -> pa.Array:
-    """All values at once.
+    """Parse all values at once.
 
     Raises:
         ArrowInvalid: one of them is bad.
     """
-    # Arrow's reader would take octets that are no UTF-8 as they are.
+    # Arrow's reader would accept bytes that are not UTF-8.
     values.cast(pa.string())
     column = _read(values, b'{"r":', b",", readable).column("r").combine_chunks()
     found = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     if found.null_count:
         raise pa.ArrowInvalid("it is null, and no JSON object")
-    # `{},"more":1` is well-formed in there, but not as an element of an array.
+    # `{},"more":1` would be well-formed inside the wrapper, but not as an element of an array.
     more = values.filter(pc.match_substring_regex(values, _FOLLOWED))
     if len(more):
         _read(more, b'{"r":[', b"],", None)
@@ -173,13 +174,13 @@ def _parse(values: pa.Array, readable: pa.DataType) -> pa.Array:
 
 
 def _read(values: pa.Array, before: bytes, after: bytes, readable: pa.DataType | None) -> pa.Table:
-    """What Arrow reads of values, each with its number.
+    """Parse wrapped values with Arrow, each with its number.
 
     Args:
         values: the values.
-        before: what stands before each.
-        after: what stands behind it, before the number.
-        readable: their type; None where they are only checked.
+        before: the text before each value.
+        after: the text after it, before the number.
+        readable: their type; None to check them only.
 
     Raises:
         ArrowInvalid: one of them is bad.
@@ -207,7 +208,7 @@ def _read(values: pa.Array, before: bytes, after: bytes, readable: pa.DataType |
 
 
 def _readable(kind: pa.DataType) -> pa.DataType:
-    """The type with texts where Arrow's reader of JSON knows no better."""
+    """Return the type with text in place of the types that Arrow's JSON reader lacks."""
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(field.name, _readable(field.type)) for field in kind])
     if pa.types.is_list(kind):

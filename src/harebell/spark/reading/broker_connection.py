@@ -1,8 +1,8 @@
-"""The connection of a query to Harebell, on the driver's machine: made when needed, and again.
+"""The connection of a query to Harebell, on the driver: opened on demand, and reopened.
 
-A thread beats while Spark works on a micro-batch, so that the broker does not take the query for
-dead. A connection that was lost is made again for at most `fetchTimeout`; who asks is told that it
-is another one by `made`.
+A thread sends heartbeats while Spark works on a micro-batch, so that the broker does not close
+the connection. A lost connection is reopened for at most `fetchTimeout`; callers see in `made`
+that it is a new one.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from harebell.spark.reading.queue_consumer import SourceError
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
 LOST = (ConnectionLost, AMQPConnectionClosed, ConnectionFailed, CallTimeout)
-"""What says that the connection is of no use any more."""
+"""Errors after which the connection cannot be used any more."""
 
 
 def turned_away(error: AMQPError, *, known: bool) -> bool:
-    """Whether the broker refuses the login, so that trying again does not help.
+    """True if the broker refuses the login, so that another attempt cannot succeed.
 
     Args:
-        error: why there is no connection.
-        known: whether it let us in before. Then a limit of connections may be full of those that
-            were lost, and a login without an answer may be a broker that died.
+        error: the error of the attempt.
+        known: whether an earlier login succeeded. Then a connection limit may be reached because of
+            lost connections, and a login without an answer may be a broker that crashed.
     """
     if isinstance(error, LoginUnanswered | NotAllowed):
         return not known
@@ -56,13 +56,13 @@ class BrokerConnection:
     """A connection with one channel.
 
     Args:
-        url: where the broker is, and as whom.
-        timeout: seconds in which the broker has to answer. A call gets a share of them, so that one
-            whose answer is lost can be made again, on a new connection.
-        name: what operators see the connection called, unless the address says so.
+        url: address of the broker, with user and password.
+        timeout: seconds in which the broker must answer. A call gets a part of them, so that it can
+            be repeated on a new connection if its answer is lost.
+        name: name of the connection in management, unless the address has one.
 
     Attributes:
-        made: how many connections there were.
+        made: number of connections opened so far.
     """
 
     def __init__(self, url: URL, timeout: float, name: str) -> None:
@@ -74,19 +74,19 @@ class BrokerConnection:
 
     @property
     def extensions(self) -> dict[str, int]:
-        """Harebell's own classes that the broker has."""
+        """Harebell's protocol extensions that the broker supports."""
         return self.connected().extensions
 
     @property
     def product(self) -> str:
-        """What the broker says that it is."""
+        """Product name of the broker."""
         return str(self.connected().server_properties.get("product", "an unknown broker"))
 
     def connected(self) -> blocking.Connection:
-        """The connection, made if there is none.
+        """Return the connection; open it if necessary.
 
         Raises:
-            AMQPError: it cannot be made.
+            AMQPError: it cannot be opened.
         """
         if self._connection is None:
             self._connection = blocking.connect(
@@ -98,11 +98,11 @@ class BrokerConnection:
         return self._connection
 
     def call(self, what: Callable[[blocking.Channel], T]) -> T:
-        """Ask the broker something; what is asked must bear being asked twice.
+        """Send a request and return the answer; the request must be idempotent.
 
         Raises:
             AMQPError: the broker refuses.
-            SourceError: the connection was lost and cannot be made again.
+            SourceError: the connection was lost and cannot be reopened.
         """
         give_up = time.monotonic() + self._timeout
         while True:
@@ -125,10 +125,10 @@ class BrokerConnection:
                 time.sleep(_RETRY_SECONDS)
 
     def opened(self) -> blocking.Channel:
-        """A channel of the connection, both made if they are not there.
+        """Return a channel; open connection and channel if necessary.
 
         Raises:
-            AMQPError: it cannot be made.
+            AMQPError: they cannot be opened.
         """
         connection = self.connected()
         if self._channel is None or not self._channel.is_open:
@@ -136,11 +136,11 @@ class BrokerConnection:
         return self._channel
 
     def channel_is_over(self) -> None:
-        """The broker has closed the channel."""
+        """Forget the channel that the broker has closed."""
         self._channel = None
 
     def lost(self) -> None:
-        """Leave a connection that is broken, or whose broker does not answer, at once."""
+        """Close a connection that is broken, or whose broker does not answer, at once."""
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None:
             connection.abort()

@@ -1,10 +1,10 @@
-"""Make the claims of many leased queues together: all are sent before an answer is awaited.
+"""Make the claims of many leased queues together: send all before the first answer.
 
     lease.commit a | lease.claim a | lease.commit b | lease.claim b | ...        one write
-    answers, when the broker's disk has all of it                                one wait
+    answers, when all of it is synced                                            one wait
 
-What is answered waits in the parts, which use it instead of asking. Whatever is out of the ordinary
-(an error, a group that has to be opened, a lost connection) is left to them, queue by queue.
+The readers keep the answers and use them in place of a request. Every other case (an error, a
+group that must be opened, a lost connection) is left to the readers, queue by queue.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _FEWEST = 2
 def claim_together(
     link: BrokerConnection, requested: Sequence[tuple[LeasedReader, ClaimRequest]]
 ) -> None:
-    """Make claims, and commit those before them, in one round trip.
+    """Make claims, and commit the claims before them, in one round trip.
 
     Args:
         link: the connection of the readers.
-        requested: the readers, and the claim that each wants.
+        requested: the readers, and the claim that each needs.
     """
     if len(requested) < _FEWEST:
         return
@@ -43,7 +43,7 @@ def claim_together(
                 channel.connection.finish(committed)
             channel.connection.finish(claimed)
     except ChannelClosed:
-        # The reader whose call it was asks again, and raises the error.
+        # The reader of this call repeats it, and raises the error.
         link.channel_is_over()
     except LOST:
         link.lost()

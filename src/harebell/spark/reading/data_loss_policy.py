@@ -11,11 +11,11 @@ _LOG = logging.getLogger("harebell.spark")
 
 
 class DataLoss(SourceError):
-    """Messages that the query counted on are not there."""
+    """Expected messages are missing."""
 
 
 class DataLossPolicy:
-    """Ends a query, or only warns.
+    """End a query because of missing messages, or only log a warning.
 
     Args:
         options: say which.
@@ -25,10 +25,10 @@ class DataLossPolicy:
         self._fail = options.fail_on_data_loss
 
     def report(self, text: str) -> None:
-        """Something is lost.
+        """Report missing messages.
 
         Raises:
-            DataLoss: the query is to end then.
+            DataLoss: the query must fail.
         """
         if self._fail:
             raise DataLoss(f"{text}; the option failOnDataLoss=false reads on")
@@ -36,7 +36,7 @@ class DataLossPolicy:
 
 
 def no_queue(options: Options) -> QueueGone:
-    """There is no such queue."""
+    """Return the error for a queue that does not exist."""
     return QueueGone(
         f"there is no queue {options.queue!r} in the virtual host {options.url.vhost!r} at "
         f"{options.url.address}: declare it first"

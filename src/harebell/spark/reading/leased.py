@@ -1,12 +1,12 @@
-"""Read a queue of Harebell by leases: every message is processed exactly once.
+"""Read a queue of Harebell by leases, exactly once.
 
     latestOffset(claim 3)   claims up to 3 are in Spark's commit log: they are committed, which
-                            settles their messages; claim 4 is made
+                            acknowledges their messages; claim 4 is made
     partitions(3, 4)        the range of claim 4, the same however often it is read
 
-The group that claims has its name from the first offset of the query, and so lives as long as the
-checkpoint. Opening it begins a new epoch: a query that runs on the same checkpoint somewhere else
-is fenced, and gets an error.
+The name of the group is in the first offset of the query, so the group lives as long as the
+checkpoint. Opening it begins a new epoch: another query on the same checkpoint is fenced, and
+gets an error.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ class _Group:
         self.link_made = link.made
 
     def missing(self, first: int, last: int) -> list[int]:
-        """Claims after `first` up to `last` that are neither open nor committed."""
+        """Return the claims after `first` up to `last` that are neither open nor committed."""
         numbers = range(max(first, self.committed) + 1, min(last, self.newest) + 1)
         found = [number for number in numbers if number not in self.claims]
-        # The broker does not know these claims: its data directory is an older one.
+        # The broker does not know these claims: its data directory was restored from an older copy.
         return found + list(range(max(self.newest, first) + 1, last + 1))
 
 
 class ClaimRequest(NamedTuple):
-    """A claim that is to be made together with others (see `claims`).
+    """A claim to be made together with others (see `claims`).
 
     Args:
         queue: the queue.
-        group: who claims.
+        group: name of the lease group.
         epoch: of the group.
         commit: the claim up to which everything is committed first; 0 for none.
-        messages: how many at most.
-        octets: of messages, at most; 0 for any number.
+        messages: maximum number of messages.
+        octets: maximum bytes of messages; 0 for no limit.
     """
 
     queue: str
@@ -74,12 +74,12 @@ class ClaimRequest(NamedTuple):
 
 
 class LeasedReader:
-    """One leased queue.
+    """Read one leased queue.
 
     Args:
         options: which queue, and how.
         link: the connection.
-        kind: of the queue.
+        kind: type of the queue.
     """
 
     def __init__(self, options: Options, link: BrokerConnection, kind: str) -> None:
@@ -92,15 +92,15 @@ class LeasedReader:
         self._begun: ClaimOffset | None = None
         self._left: int | None = None
         self._over = False
-        # Whether `claimed` has been called, and with what.
+        # Whether `claimed` was called, and its result.
         self._answered = False
         self._answer: ClaimInfo | None = None
 
     def begin(self) -> QueueOffset:
-        """A new query begins at the head of the queue, with a group of its own.
+        """Begin a new query at the head of the queue, with a group of its own.
 
         Raises:
-            OptionError: it is to begin somewhere else.
+            OptionError: the options set another starting offset.
         """
         place = self._options.starting.of(self.queue)
         if place is not None and place.kind != EARLIEST:
@@ -113,25 +113,25 @@ class LeasedReader:
             name = self._options.group or f"spark-{uuid.uuid4().hex}"
             self._open(name)
             assert self._group is not None, "it was opened"
-            # A group that was there before goes on where it was.
+            # An existing group continues at its last commit.
             self._begun = ClaimOffset(self._group.generation, name, self._group.committed)
         return self._begun
 
     def join(self) -> QueueOffset:
-        """The same as for a new query."""
+        """Begin with a queue that a running query has found."""
         return self.begin()
 
     def before(self, end: QueueOffset) -> QueueOffset:
-        """Before the first claim."""
+        """Return the offset before the first claim."""
         return replace(self._own(end), claim=0)
 
     def prepare(self) -> None:
-        """Remember how many messages are ready; those that are claimed already count apart."""
+        """Remember the number of ready messages; claimed ones are counted separately."""
         self._left = self._waiting()
         self._over = False
 
     def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
-        """Commit what Spark has committed, and claim what comes next."""
+        """Commit what Spark has committed, and make the next claim."""
         here = self._own(start)
         if self._over:
             return here
@@ -139,14 +139,14 @@ class LeasedReader:
         here = self._settled(here, group)
         following = [number for number in sorted(group.claims) if number > here.claim]
         if following:
-            # Claimed by a process that died before Spark wrote it down.
+            # Claimed by a process that died before Spark logged the offset.
             return replace(here, claim=following[0])
         return self._claimed(here, max_messages, octets)
 
     def extend(
         self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
-        """One more claim."""
+        """Make one more claim."""
         here = self._own(end)
         group = self._held(here)
         if any(number > here.claim for number in group.claims):
@@ -158,10 +158,10 @@ class LeasedReader:
     def wanted(
         self, point: QueueOffset, max_messages: int, octets: int | None, *, more: bool
     ) -> ClaimRequest | None:
-        """What `advance` would ask the broker now, or with `more` `extend`.
+        """Return the claim that `advance`, or with `more` `extend`, would make now.
 
         Returns:
-            None where that is nothing, or more than to commit and to claim.
+            None if there is nothing to claim, or if more than a commit and a claim is needed.
         """
         group = self._group
         if self._over or self._answered or group is None or not isinstance(point, ClaimOffset):
@@ -180,7 +180,7 @@ class LeasedReader:
         return ClaimRequest(self.queue, group.name, group.epoch, commit, messages, octets or 0)
 
     def committed(self, upto: int) -> None:
-        """Take note that claims of this reader were committed."""
+        """Record that claims of this reader were committed."""
         group = self._group
         assert group is not None, "only a part with a group asks"
         group.committed = max(group.committed, upto)
@@ -188,23 +188,23 @@ class LeasedReader:
             del group.claims[number]
 
     def claimed(self, claim: ClaimInfo | None) -> None:
-        """Keep a claim that was made ahead, or that nothing was ready, until it is asked for."""
+        """Keep the result of a claim that was made ahead, until `advance` or `extend` uses it."""
         self._answered, self._answer = True, claim
 
     def forget_group(self) -> None:
-        """Whether something was claimed is not known: the group has to be opened to tell."""
+        """Forget the group after an unknown result: it must be opened again to find its claims."""
         self._group = None
 
     # --- what tasks read ------------------------------------------------------------------------
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
-        """The ranges of the claims between two offsets."""
+        """Return the ranges of the claims between two offsets."""
         first, last = self._own(start), self._own(end)
         group = self._held(last)
         if group.generation != last.generation:
             return []
         if first.generation != last.generation or first.claim > last.claim:
-            # Where a lost log or a forgotten group was passed over, counting began again.
+            # After a lost log or a forgotten group the numbers start again.
             first = replace(first, claim=0)
         missing = group.missing(first.claim, last.claim)
         if missing:
@@ -215,7 +215,7 @@ class LeasedReader:
                 "micro-batches"
             )
         if first.claim < group.committed:
-            # Only what was in Spark's commit log is ever committed, so its sink has it.
+            # Only claims in Spark's commit log are committed, so the sink has their rows.
             _LOG.warning(
                 "claims up to %d of group %r on queue %r are planned again, but were committed: "
                 "the sink has their rows, and they are not read again",
@@ -231,7 +231,7 @@ class LeasedReader:
         return [self._range(group, claim) for claim in chosen]
 
     def report(self) -> dict[str, Any] | None:
-        """The last claim, and how many messages wait for the next one."""
+        """Return the last claim, and the number of messages that are ready for the next one."""
         group = self._group
         if group is None:
             return None
@@ -243,7 +243,7 @@ class LeasedReader:
         return point | {"ready": waiting}
 
     def finish(self, start: QueueOffset) -> None:
-        """Commit the last claims and hold the group no longer."""
+        """Commit the last claims and close the group."""
         self._over = True
         group, self._group = self._group, None
         if group is not None and not group.claims:
@@ -252,10 +252,10 @@ class LeasedReader:
             )
 
     def leave(self, start: QueueOffset) -> None:
-        """Commit what Spark has committed, give the rest back, and forget the group."""
+        """Commit what Spark has committed, requeue the rest, and delete the group."""
         here = self._own(start)
         group = self._group or self._open(here.group)
-        # An older attempt to leave may have come as far as that: then there is nothing to commit.
+        # An earlier attempt may have deleted the group already: then nothing is left to commit.
         if group.generation == here.generation and here.claim <= group.newest:
             self._settled(here, group)
         self._group = None
@@ -264,16 +264,16 @@ class LeasedReader:
         )
 
     def stop(self) -> None:
-        """Leave: the group waits for the query to start again, as long as the lease lasts."""
+        """Forget the group; the broker keeps it until the lease expires."""
         self._group = None
 
     # --- the group ------------------------------------------------------------------------------
 
     def _held(self, point: ClaimOffset) -> _Group:
-        """The group of an offset, opened by this process.
+        """Return the group of an offset; open it if this process does not hold it.
 
         Raises:
-            SourceError: somebody else has taken it over, or the queue is another one.
+            SourceError: another client has opened it, or the queue was declared again.
         """
         group = self._group
         if group is None or group.name != point.group:
@@ -308,12 +308,12 @@ class LeasedReader:
                 "delivery=at-least-once, or look at it with delivery=peek"
             ) from error
         self._group = _Group(name, lease, self._link)
-        # It is among the claims of the group now.
+        # From now on it is part of the group's claims.
         self._answered, self._answer = False, None
         return self._group
 
     def _settled(self, here: ClaimOffset, group: _Group) -> ClaimOffset:
-        """Commit up to an offset; returns it, or the beginning of a new log."""
+        """Commit up to an offset; return it, or the beginning of a new log."""
         if group.generation != here.generation:
             return ClaimOffset(group.generation, group.name, group.committed)
         missing = group.missing(0, here.claim)
@@ -325,7 +325,7 @@ class LeasedReader:
                 "Spark has processed them"
             )
         if group.newest < here.claim:
-            # The broker has forgotten the group, and counts from 1 again.
+            # The broker has deleted the group, and counts from 1 again.
             return ClaimOffset(group.generation, group.name, group.committed)
         open_ones = [number for number in group.claims if number <= here.claim]
         if open_ones:
@@ -350,7 +350,7 @@ class LeasedReader:
             max_messages = min(max_messages, self._left)
         if max_messages <= 0:
             return here
-        # The broker gives no more at once; a million is a claim, whatever was asked for.
+        # The broker limits a claim to a million messages, whatever the request says.
         max_messages = min(max_messages, LEASE_CLAIM_MESSAGES)
         made = self._link.made
         claim = self._found(group, max_messages, octets)
@@ -359,7 +359,7 @@ class LeasedReader:
         return here if claim is None else self._taken(here, group, claim)
 
     def _taken(self, here: ClaimOffset, group: _Group, claim: ClaimInfo) -> ClaimOffset:
-        """The end of a claim that was made now."""
+        """Return the offset after a new claim."""
         group.claims[claim.number] = claim
         group.newest = claim.number
         if self._left is not None:
@@ -367,7 +367,7 @@ class LeasedReader:
         return replace(here, claim=claim.number)
 
     def _told_again(self, here: ClaimOffset, known: _Group) -> ClaimOffset:
-        """A claim whose answer was lost with the connection is there nonetheless."""
+        """Find a claim whose answer was lost with the connection."""
         group = self._open(known.name)
         if group.generation != known.generation:
             return here
@@ -377,7 +377,7 @@ class LeasedReader:
         return replace(here, claim=fresh[0]) if fresh else here
 
     def _found(self, group: _Group, max_messages: int, octets: int | None) -> ClaimInfo | None:
-        """A claim. Where the query ends without one, it is looked for behind what has expired."""
+        """Return a claim. If the query ends without one, search behind expired messages."""
 
         def call(channel: Channel, queue: str, name: str, epoch: int) -> ClaimInfo | None:
             return channel.lease_claim(queue, name, epoch, max_messages, octets or 0)
@@ -393,7 +393,7 @@ class LeasedReader:
         return claim
 
     def _waiting(self) -> int:
-        """How many messages are ready."""
+        """Return the number of ready messages."""
         try:
             found = self._link.call(lambda channel: channel.declare_queue(self.queue, passive=True))
         except NotFound as error:
@@ -401,10 +401,10 @@ class LeasedReader:
         return found.message_count
 
     def _ask(self, what: str, group: _Group, call: Any) -> Any:
-        """One method of the group.
+        """Call one method of the group.
 
         Raises:
-            SourceError: fenced, or the lease is lost.
+            SourceError: the group is fenced, or the lease is lost.
         """
         try:
             return self._link.call(

@@ -12,15 +12,15 @@ from harebell.spark.reading.queue_consumer import SourceError
 
 
 def queues(link: BrokerConnection, options: Options, *, some: bool = True) -> tuple[str, ...]:
-    """The queues that a query reads.
+    """Return the queues that the query reads.
 
     Args:
         link: the connection.
-        options: name them, or have the pattern.
-        some: whether there must be one.
+        options: contain the names or the pattern.
+        some: whether at least one queue must exist.
 
     Raises:
-        SourceError: the pattern matches none.
+        SourceError: the pattern matches no queue.
     """
     if options.pattern is None:
         return options.queues
@@ -35,7 +35,7 @@ def queues(link: BrokerConnection, options: Options, *, some: bool = True) -> tu
 
 
 def _all(link: BrokerConnection) -> list[str]:
-    """Every queue that may be read."""
+    """Return all queues that the user may read."""
     names: list[str] = []
     more = True
     while more:

@@ -1,18 +1,19 @@
-"""Offsets in Spark's checkpoint: how far a query has read each of its queues.
+"""Parse and format offsets in Spark's checkpoint: how far each queue was read.
 
     {"orders": {"generation": "5d0c...", "group": "spark-81f2...", "claim": 12},
      "events": {"generation": "77aa...", "position": 250000}}
 
-A queue that is leased counts claims: everything up to claim 12 of the group is before this offset.
-A stream, and a queue that is only looked at, has positions. The generation says which log they
-belong to: a queue that was deleted and declared again has another one.
+A leased queue counts claims: everything up to claim 12 of the group is before this offset.
+A stream, and a queue that is read without consuming, has positions. The generation identifies
+the log: a queue that was deleted and declared again has another one.
 
 Plain AMQP has neither. A query over one such queue has the offset
 
     {"position": 250000, "spool": "4f0c2a..."}
 
-where the deliveries are numbered as they come, for the whole life of the query, and `spool` names
-the folder that holds those before `position`. Over several queues this stands under their names.
+Deliveries are numbered in their order of arrival, for the whole life of the query, and `spool`
+names the directory with the deliveries before `position`. With several queues this is stored by
+queue name.
 
 Spark compares offsets as text, so the order of the keys is part of the format; queues are sorted.
 """
@@ -30,28 +31,28 @@ _NAME = re.compile(r"[0-9a-f]*\Z")
 
 
 class OffsetError(HarebellError, ValueError):
-    """The checkpoint holds an offset of another source."""
+    """The checkpoint has an offset of another source."""
 
 
 @dataclass(frozen=True)
 class SpoolOffset:
-    """An offset over plain AMQP: a count of deliveries.
+    """An offset over plain AMQP: a number of deliveries.
 
     Args:
-        position: how many deliveries come before it.
-        spool: the folder they lie in; "" before the first delivery.
+        position: number of deliveries before it.
+        spool: directory of the deliveries; "" before the first delivery.
     """
 
     position: int
     spool: str
 
     def to_json(self) -> dict[str, Any]:
-        """For the checkpoint."""
+        """Return the offset as JSON."""
         return {"position": self.position, "spool": self.spool}
 
     @classmethod
     def of_json(cls, value: Any) -> SpoolOffset:
-        """From the checkpoint.
+        """Parse the offset of a checkpoint.
 
         Raises:
             OffsetError: it was written by another source.
@@ -69,15 +70,15 @@ class LogOffset:
     """An offset in a log: a stream, or a queue that is read without consuming.
 
     Args:
-        generation: which log.
-        position: of the next message.
+        generation: identity of the log.
+        position: position of the next message.
     """
 
     generation: str
     position: int
 
     def to_json(self) -> dict[str, Any]:
-        """For the checkpoint."""
+        """Return the offset as JSON."""
         return {"generation": self.generation, "position": self.position}
 
 
@@ -86,8 +87,8 @@ class ClaimOffset:
     """An offset in the claims of a leased queue.
 
     Args:
-        generation: which log.
-        group: who claims.
+        generation: identity of the log.
+        group: name of the lease group.
         claim: the last claim before this offset; 0 before the first.
     """
 
@@ -96,7 +97,7 @@ class ClaimOffset:
     claim: int
 
     def to_json(self) -> dict[str, Any]:
-        """For the checkpoint."""
+        """Return the offset as JSON."""
         return {"generation": self.generation, "group": self.group, "claim": self.claim}
 
 
@@ -105,7 +106,7 @@ QueueOffset = SpoolOffset | LogOffset | ClaimOffset
 
 
 def is_spooled(value: Any) -> bool:
-    """Whether this is the offset of one queue over plain AMQP."""
+    """True if it is the offset of one queue over plain AMQP."""
     return (
         isinstance(value, dict)
         and set(value) == {"position", "spool"}
@@ -114,12 +115,12 @@ def is_spooled(value: Any) -> bool:
 
 
 def offsets_json(points: Mapping[str, QueueOffset]) -> dict[str, Any]:
-    """The offset of several queues."""
+    """Format the offset of several queues."""
     return {queue: points[queue].to_json() for queue in sorted(points)}
 
 
 def offsets_of(value: Any) -> dict[str, QueueOffset]:
-    """Parse the offset of a checkpoint: the offset of each queue.
+    """Parse the offset of a checkpoint into the offset of each queue.
 
     Raises:
         OffsetError: it was written by another source.

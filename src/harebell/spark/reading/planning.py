@@ -1,7 +1,7 @@
-"""Split ranges of a log into partitions for tasks.
+"""Split position ranges into partitions for tasks.
 
-A range may have fewer messages than positions: some were settled, or belong to other claims. It is
-cut as if they were spread evenly.
+A range may have fewer messages than positions: some are acknowledged, or belong to other claims.
+It is split as if they were spread evenly.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class OffsetRange:
 
     Args:
         queue: the queue.
-        generation: which log of it.
+        generation: identity of its log.
         first: first position.
         end: position after the last.
-        messages: how many there are, as far as that is known.
-        group: the lease group; "" without one.
+        messages: number of messages, if known.
+        group: name of the lease group; "" without one.
         epoch: of the group.
         claim: of the group; 0 without one.
     """
@@ -41,13 +41,14 @@ class OffsetRange:
 
 
 class RangePartition(InputPartition):
-    """What one task reads from the broker.
+    """The ranges that one task reads from the broker.
 
-    The address is in here and not in the reader, for it has a password, and only tasks need it.
+    The address is part of the partition, not of the reader: it contains a password, and only tasks
+    need it.
 
     Args:
         ranges: in their order.
-        url: where the broker is, and as whom.
+        url: address of the broker, with user and password.
     """
 
     def __init__(self, ranges: list[OffsetRange], url: URL) -> None:
@@ -67,14 +68,14 @@ def cut(
     least: int = SPARK_ROWS_PER_PARTITION,
     by_queue: bool = False,
 ) -> list[list[OffsetRange]]:
-    """Cut ranges into partitions of about equal size.
+    """Split ranges into partitions of about equal size.
 
     Args:
         ranges: in their order.
-        partitions: how many are wanted; small ranges make fewer.
-        max_messages: most messages of a partition, or None.
-        least: messages that are worth a partition.
-        by_queue: make one partition of every queue.
+        partitions: wanted number of partitions; small ranges make fewer.
+        max_messages: maximum number of messages of a partition, or None.
+        least: minimum number of messages of a partition.
+        by_queue: make one partition per queue.
     """
     ranges = [one for one in ranges if one.first < one.end]
     if by_queue:

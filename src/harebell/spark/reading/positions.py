@@ -1,8 +1,8 @@
-"""Read a queue of Harebell by positions: a stream, or any queue that is read without consuming.
+"""Read a queue of Harebell by position: a stream, or any queue without consuming it.
 
-Nothing is taken and nothing is settled; the checkpoint says how far the query has come. A stream
-keeps its messages until retention lets them go, so this is exactly once as long as the query is
-not that late. The messages of other queues can be taken by others at any time.
+Nothing is consumed or acknowledged; the checkpoint stores the position of the query. A stream
+keeps its messages until retention removes them, so this is exactly once as long as the query
+keeps up with it. Messages of other queues can be consumed by other clients at any time.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MICROS_PER_MS = 1000
 
 
 class PositionReader:
-    """One queue that is read by positions.
+    """Read one queue by position.
 
     Args:
         options: which queue, and how.
         link: the connection.
-        kind: of the queue.
+        kind: type of the queue.
     """
 
     def __init__(self, options: Options, link: BrokerConnection, kind: str) -> None:
@@ -44,7 +44,7 @@ class PositionReader:
         self._found: LogOffset | None = None
 
     def begin(self) -> QueueOffset:
-        """Where the options say; else the end of a stream, or the head of another queue."""
+        """Return the starting offset; by default the end of a stream, else the head."""
         if self._begun is None:
             default = OffsetLimit(LATEST if self._kind == STREAM else EARLIEST)
             place = self._options.starting.of(self.queue) or default
@@ -54,27 +54,27 @@ class PositionReader:
         return self._begun
 
     def join(self) -> QueueOffset:
-        """The first position, wherever the options let a new query begin."""
+        """Return the first position, whatever the options set for a new query."""
         span = span_of(self._link, self._options)
         return LogOffset(span.generation, span.first)
 
     def before(self, end: QueueOffset) -> QueueOffset:
-        """The first position that there is."""
+        """Return the first position of the queue."""
         return replace(self._own(end), position=span_of(self._link, self._options).first)
 
     def prepare(self) -> None:
-        """Remember where the queue ends."""
+        """Remember the end of the queue."""
         self._target = span_of(self._link, self._options).end
 
     def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
-        """At most this many messages further."""
+        """Return the offset after at most this many messages."""
         here = self._own(start)
         span = span_of(self._link, self._options)
         here = self._checked(here, span)
         end = span.end if self._target is None else min(span.end, self._target)
         end = min(end, here.position + max_messages)
         if octets is not None and span.messages:
-            # The broker knows the size of all messages together.
+            # The broker reports the size of all messages together.
             size = max(1, span.octets // span.messages)
             end = min(end, here.position + max(1, octets // size))
         if end <= here.position:
@@ -85,11 +85,11 @@ class PositionReader:
     def extend(
         self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
-        """Further still."""
+        """Return a later end."""
         return self.advance(end, max_messages, octets)
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
-        """The range between two offsets."""
+        """Return the range between two offsets."""
         first, last = self._own(start), self._own(end)
         if self._options.delivery == AT_MOST_ONCE and last != self._found:
             return []
@@ -102,7 +102,7 @@ class PositionReader:
         return [OffsetRange(self.queue, span.generation, position, last.position, messages)]
 
     def report(self) -> dict[str, Any] | None:
-        """Where the queue ends."""
+        """Return the end of the queue."""
         try:
             span = span_of(self._link, self._options)
         except SourceError:
@@ -110,16 +110,16 @@ class PositionReader:
         return LogOffset(span.generation, span.end).to_json()
 
     def finish(self, start: QueueOffset) -> None:
-        """Nothing is held."""
+        """Do nothing: no messages are held."""
 
     def leave(self, start: QueueOffset) -> None:
-        """Nothing is held."""
+        """Do nothing: no messages are held."""
 
     def stop(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no messages are held."""
 
     def _checked(self, point: LogOffset, span: Span) -> LogOffset:
-        """The offset, or where reading can continue if the messages after it are gone."""
+        """Return the offset, or the next readable position if the messages after it are lost."""
         if point.generation != span.generation:
             self._losses.report(
                 f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "
@@ -153,10 +153,10 @@ class PositionReader:
 
 
 def span_of(link: BrokerConnection, options: Options, time_ms: int = 0) -> Span:
-    """Where a queue begins and ends.
+    """Return the position range of a queue.
 
     Raises:
-        SourceError: there is no such queue.
+        SourceError: the queue does not exist.
     """
     try:
         return link.call(lambda channel: channel.span(options.queue, time=time_ms))
@@ -167,10 +167,10 @@ def span_of(link: BrokerConnection, options: Options, time_ms: int = 0) -> Span:
 def resolved(
     place: OffsetLimit, span: Span, link: BrokerConnection, options: Options, *, ending: bool
 ) -> int:
-    """The position of a place.
+    """Return the position of a limit.
 
     Raises:
-        SourceError: there is no such place.
+        SourceError: no message is there.
     """
     if place.kind == EARLIEST:
         return span.first

@@ -1,8 +1,8 @@
-"""A query over its queues, in the Python process that Spark keeps for it beside the driver.
+"""A query over its queues, in the Python process that Spark starts for it beside the driver.
 
-Each queue has a `QueueReader` (`spooled`, `positions`, `leased`). Together they answer what Spark
-asks: where a new query begins, where the next micro-batch ends, and what is in it. The rows of a
-micro-batch are shared evenly; what idle queues leave goes to the others.
+Each queue has a `QueueReader` (`spooled`, `positions`, `leased`). Together they answer Spark's
+calls: where a new query begins, where the next micro-batch ends, and which rows are in it. The
+rows of a micro-batch are shared evenly; what idle queues leave is used by the others.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.queue_consumer import QueueGone
 
 _POLL_SECONDS = (0.002, 0.02)
-"""Shortest and longest pause between two looks at queues that were empty."""
+"""Minimum and maximum pause between two polls of empty queues."""
 
 Planned = list[OffsetRange] | list[InputPartition]
 
 
 class ClaimAhead(Protocol):
-    """Makes the claims that readers are about to make, for all of them in one round trip."""
+    """Make the next claims of several readers in one round trip."""
 
     def __call__(
         self,
@@ -34,64 +34,64 @@ class ClaimAhead(Protocol):
         *,
         more: bool,
     ) -> None:
-        """Ask.
+        """Make the claims.
 
         Args:
             requested: the readers, and the offsets that `advance` or `extend` will get.
-            max_messages: as they will get it.
-            octets: the same.
-            more: whether it will be `extend`.
+            max_messages: the argument of `advance` or `extend`.
+            octets: the argument of `advance` or `extend`.
+            more: whether the next call is `extend`.
         """
 
 
 class QueueReader(Protocol):
-    """Reads one queue of a query."""
+    """Read one queue of a query."""
 
     queue: str
 
     def begin(self) -> QueueOffset:
-        """Where a new query begins."""
+        """Return the offset at which a new query begins."""
 
     def join(self) -> QueueOffset:
-        """Where a queue begins that a running query has found: with all that is in it."""
+        """Return the offset before all messages of a queue that a running query has found."""
 
     def before(self, end: QueueOffset) -> QueueOffset:
-        """Where a queue began that a running query found, and whose first rows end there."""
+        """Return the offset before the first rows of a queue that a running query has found."""
 
     def prepare(self) -> None:
-        """Remember how much there is: the query ends when that is processed."""
+        """Remember the number of messages: the query ends when they are processed."""
 
     def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
-        """Everything before `start` is committed: settle it, and say where the next rows end.
+        """Acknowledge everything before `start`, which Spark has committed; return the next end.
 
         Args:
-            start: where they begin.
-            max_messages: most messages.
-            octets: about how many octets of messages; None for any number.
+            start: the first offset of the micro-batch.
+            max_messages: maximum number of messages.
+            octets: approximate maximum bytes of messages; None for no limit.
 
         Returns:
-            The end; `start` if there is nothing.
+            The end; `start` if there are no messages.
         """
 
     def extend(
         self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
-        """A later end of the same rows, for a micro-batch that has room left."""
+        """Return a later end of the same rows, for a micro-batch that has room left."""
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> Planned:
-        """Plan the partitions for the rows between two offsets."""
+        """Return the partitions for the rows between two offsets."""
 
     def report(self) -> dict[str, Any] | None:
-        """Where the queue ends, if that is known."""
+        """Return the end of the queue, if known."""
 
     def finish(self, start: QueueOffset) -> None:
-        """The query has ended: settle everything before `start` and leave."""
+        """Acknowledge everything before `start` and close: the query has ended."""
 
     def leave(self, start: QueueOffset) -> None:
-        """The query reads this queue no longer: settle everything before `start`, keep nothing."""
+        """Acknowledge everything before `start` and delete all state: the queue left the query."""
 
     def stop(self) -> None:
-        """Leave at once."""
+        """Close at once."""
 
 
 class SourceQuery:
@@ -100,15 +100,15 @@ class SourceQuery:
     Args:
         parts: the readers, by queue.
         long_poll: seconds that an idle query waits for a message.
-        cut: makes partitions of ranges.
+        cut: splits ranges into partitions.
         discover: finds readers of new queues, or None.
-        gone: hears of a queue that is not there any more, and raises if the query is to end; None
-            where that is an error like any other.
+        gone: called when a queue does not exist any more; raises if the query must fail; None
+            if that is an error like any other.
         ahead: makes the claims of several readers in one round trip, or None.
 
     Attributes:
-        leaving: readers of queues that the checkpoint has and the options do not: what Spark has
-            planned is read, then they are left.
+        leaving: readers of queues that are in the checkpoint and not in the options: rows that
+            Spark has planned are read, then the readers are closed.
     """
 
     def __init__(
@@ -131,11 +131,11 @@ class SourceQuery:
         self._turn = 0
 
     def begin(self) -> dict[str, QueueOffset]:
-        """Where a new query begins."""
+        """Return the offset at which a new query begins."""
         return {queue: part.begin() for queue, part in self.parts.items()}
 
     def prepare(self) -> None:
-        """The query is to end when what is there now is processed."""
+        """End the query when the present messages are processed."""
         self._draining = True
         for queue, part in list(self.parts.items()):
             try:
@@ -146,20 +146,20 @@ class SourceQuery:
     def advance(
         self, start: Mapping[str, QueueOffset], max_messages: int, octets: int | None
     ) -> dict[str, QueueOffset]:
-        """Settle what is committed and find the end of the next micro-batch.
+        """Acknowledge committed rows and find the end of the next micro-batch.
 
         Args:
             start: where it begins.
-            max_messages: most messages.
-            octets: about how many octets of messages; None for any number.
+            max_messages: maximum number of messages.
+            octets: approximate maximum bytes of messages; None for no limit.
 
         Returns:
-            Where it ends: equal to `start` if nothing came.
+            Its end: equal to `start` if there are no messages.
         """
         if self._discover is not None and not self._draining:
             self.parts.update(self._discover(self.parts))
         for queue in [queue for queue in self.leaving if queue in start]:
-            # What Spark had planned is committed, else it would not ask for what follows.
+            # Spark has committed what it had planned, else it would not request the next rows.
             self.leaving.pop(queue).leave(start[queue])
         points = {queue: point for queue, point in start.items() if queue in self.parts}
         until = time.monotonic() + self._long_poll
@@ -181,7 +181,7 @@ class SourceQuery:
     def _round(
         self, points: Mapping[str, QueueOffset], max_messages: int, octets: int | None
     ) -> dict[str, QueueOffset]:
-        """Ask every reader once, and those with more than their share a second time."""
+        """Advance every reader once, and those with more than their share a second time."""
         queues = sorted(self.parts)
         if not queues:
             return {}
@@ -197,7 +197,7 @@ class SourceQuery:
             self._ahead(known[:max_messages], share, octet_share, more=False)
         for queue in queues:
             if len(busy) == max_messages:
-                # More queues than messages: each has its turn.
+                # More queues than messages: the queues take turns.
                 break
             try:
                 begin = points.get(queue) or self.parts[queue].join()
@@ -226,7 +226,7 @@ class SourceQuery:
     def plan(
         self, start: Mapping[str, QueueOffset], end: Mapping[str, QueueOffset]
     ) -> list[InputPartition]:
-        """Plan the partitions for the rows between two offsets."""
+        """Return the partitions for the rows between two offsets."""
         planned: list[InputPartition] = []
         ranges: list[OffsetRange] = []
         for queue, last in end.items():
@@ -245,25 +245,25 @@ class SourceQuery:
     def _between(self, queue: str, first: QueueOffset | None, last: QueueOffset) -> Planned:
         part = self.parts.get(queue) or self.leaving.get(queue)
         if part is None:
-            # The queue is gone; that was logged when the query was made.
+            # The queue does not exist any more; that was logged when the query was made.
             return []
         first = first or part.before(last)
         return [] if first == last else part.plan(first, last)
 
     def _leave(self, queue: str) -> None:
-        """While a queue is being handled as gone: go on without it, or raise."""
+        """Continue without a deleted queue, or raise."""
         if self._gone is None:
             raise
         self._gone(queue)
         self.parts.pop(queue).stop()
 
     def report(self) -> dict[str, dict[str, Any]] | None:
-        """Where the queues end, if that is known."""
+        """Return the ends of the queues, if known."""
         found = {queue: self.parts[queue].report() for queue in sorted(self.parts)}
         known = {queue: point for queue, point in found.items() if point is not None}
         return known if len(known) == len(found) else None
 
     def stop(self) -> None:
-        """Leave the broker."""
+        """Close all readers."""
         for part in (*self.parts.values(), *self.leaving.values()):
             part.stop()

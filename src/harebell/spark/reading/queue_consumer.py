@@ -1,9 +1,9 @@
 """Consume a queue for Spark, over one connection.
 
-The number of messages that may wait for their acknowledgement is bounded by the broker: by the
-prefetch of the consumers. A micro-batch is larger than the largest prefetch-count that AMQP can say
-(65,535), so there are as many consumers as it takes. They share one channel, where deliveries
-keep the order of the queue, their tags are 1, 2, 3..., and one basic.ack settles everything before.
+The broker limits the number of unacknowledged messages by the prefetch of the consumers. A
+micro-batch can be larger than the largest prefetch-count of AMQP (65,535), so there are as many
+consumers as necessary. They share one channel, where deliveries keep the order of the queue, their
+tags are 1, 2, 3..., and one basic.ack acknowledges everything before it.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _MICROS = 1_000_000
 
 
 class SourceError(HarebellError):
-    """The query cannot go on; the text says why and what to do."""
+    """The query cannot continue; the text says why and what to do."""
 
 
 class QueueGone(SourceError):
-    """There is no such queue, or none any more."""
+    """The queue does not exist, or was deleted."""
 
 
 class QueueConsumer:
-    """A connection, its consumers and the spool that they fill.
+    """A connection, its consumers, and the spool for their deliveries.
 
     Args:
         options: which queue, and how much of it.
-        selection: the wanted columns.
+        selection: the columns to read.
         schema: the same as Spark's Arrow schema.
-        spool: where the rows go.
+        spool: where the rows are written.
         position: the number of the first delivery.
 
     Attributes:
@@ -95,11 +95,11 @@ class QueueConsumer:
 
     @property
     def position(self) -> int:
-        """The number of the next delivery."""
+        """Number of the next delivery."""
         return self._sink.position
 
     def within(self, first: int, octets: int | None) -> int:
-        """Where this many octets of rows end, at a record batch, or else all rows."""
+        """Return the end of rows of at most this many bytes, at a record batch, or of all rows."""
         if octets is not None:
             for end, size in self._sizes:
                 octets -= size if end > first else 0
@@ -108,10 +108,10 @@ class QueueConsumer:
         return self.position
 
     def ready(self) -> int:
-        """How many messages of the queue wait for a consumer.
+        """Return the number of ready messages of the queue.
 
         Raises:
-            SourceError: there is no such queue.
+            SourceError: the queue does not exist.
         """
         try:
             return waiting(
@@ -123,17 +123,17 @@ class QueueConsumer:
             raise self._no_queue() from error
 
     def consume(self) -> None:
-        """Begin to receive, if it has not begun.
+        """Start the consumers, if they are not started.
 
         Raises:
-            SourceError: there is no such queue.
+            SourceError: the queue does not exist.
         """
         if self._consuming:
             return
         window = self._options.window
         consumers = -(-window // PREFETCH_MOST)
         if consumers > SPARK_CONSUMERS:
-            # As good as no limit, which AMQP says with 0.
+            # Larger than any prefetch that AMQP can express: use 0, which is no limit.
             consumers, window = 1, 0
         try:
             for number in range(consumers):
@@ -142,14 +142,14 @@ class QueueConsumer:
         except NotFound as error:
             raise self._no_queue() from error
         self._consuming = True
-        # Much may have come while they were made, all that is wanted even: it has its sizes too.
+        # A whole micro-batch may have arrived meanwhile: account for its bytes, too.
         self._spool(everything=False)
 
     def pump(self, seconds: float) -> bool:
-        """Receive what has come, waiting for it; finished record batches go to the spool.
+        """Wait for deliveries and receive them; write complete record batches to the spool.
 
         Returns:
-            Whether anything came.
+            True if there was input.
 
         Raises:
             SourceError: the queue was deleted.
@@ -158,7 +158,7 @@ class QueueConsumer:
         try:
             came = self._connection.pump(seconds)
         except ChannelClosed as error:
-            # RabbitMQ does so when acknowledgements take longer than its consumer_timeout.
+            # RabbitMQ closes the channel if acknowledgements take longer than its consumer_timeout.
             raise ConnectionLost(f"the broker closed the channel: {error}") from error
         except ConsumerCancelled as error:
             raise QueueGone(
@@ -168,12 +168,12 @@ class QueueConsumer:
         return came
 
     def seal(self) -> None:
-        """Put every row into the spool and complete its file."""
+        """Write every row to the spool and complete its file."""
         self._spool(everything=True)
         self.spool.seal()
 
     def _spool(self, *, everything: bool) -> None:
-        # Here and not in `pump`: deliveries may also come while a call waits for its answer.
+        # Here and not in `pump`: deliveries may also arrive while a call waits for its reply.
         self._sink.stamp(int(time.time() * _MICROS))
         for chunk in self._sink.take(everything):
             batch = record_batch(chunk, self._schema)
@@ -189,11 +189,11 @@ class QueueConsumer:
             self._sizes = [one for one in self._sizes if one[0] > position]
 
     def close(self) -> None:
-        """Close in good order: the broker has read our acknowledgements and takes back the rest."""
+        """Close the connection gracefully: the broker requeues what is not acknowledged."""
         self._connection.close()
 
     def lost(self) -> None:
-        """Leave a connection that is broken, or whose broker does not answer, at once."""
+        """Close a connection that is broken, or whose broker does not answer, at once."""
         self._connection.abort()
 
     def abandon(self) -> None:
@@ -201,7 +201,7 @@ class QueueConsumer:
         try:
             self._connection.close()
         except AMQPError:
-            # It is over, whatever the reason was.
+            # The connection is closed in any case.
             return
 
     def _no_queue(self) -> QueueGone:

@@ -1,4 +1,4 @@
-"""Choose how each queue of a query is read: `spooled`, `positions` or `leased`.
+"""Choose how to read each queue of a query: `spooled`, `positions` or `leased`.
 
     peer                      delivery                      stream       another queue
     Harebell                  exactly-once (default)        positions    leased
@@ -7,7 +7,7 @@
     anything else             at-least-once (default),      spooled      spooled
                               at-most-once
 
-A query that goes on from a checkpoint is read as its offsets say.
+A query that continues from a checkpoint is read as its offsets require.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ _SPOOLED = (AT_LEAST_ONCE, AT_MOST_ONCE)
 
 
 class QueueReaders:
-    """Makes the readers of a query.
+    """Make the readers of a query.
 
     Args:
         options: which queues, and how.
-        selection: the wanted columns.
-        schema: of record batches as they come from the broker.
+        selection: the columns to read.
+        schema: of record batches as the broker sends them.
     """
 
     def __init__(self, options: Options, selection: ColumnSelection, schema: pa.Schema) -> None:
@@ -74,8 +74,8 @@ class QueueReaders:
         """Make a query, from the offsets of a checkpoint, or a new one without them.
 
         Raises:
-            SourceError: the broker cannot do what was asked for.
-            OptionError: an option does not go with it.
+            SourceError: the broker does not support the requested options.
+            OptionError: an option contradicts another one.
         """
         if points is None:
             parts = self._new()
@@ -104,7 +104,7 @@ class QueueReaders:
         )
 
     def fit(self, query: SourceQuery, points: Mapping[str, QueueOffset]) -> bool:
-        """Whether a query has the readers that these offsets need."""
+        """True if a query has the readers that these offsets need."""
         return all(
             isinstance(query.parts.get(queue) or query.leaving.get(queue), _way(point))
             for queue, point in points.items()
@@ -140,7 +140,7 @@ class QueueReaders:
         return {queue: self._chosen(queue) for queue in found}
 
     def _chosen(self, queue: str) -> QueueReader:
-        """The way that the option `delivery` asks for."""
+        """Return the way to read for the option `delivery`."""
         about = self._options.about(queue)
         link = self._linked()
         kind = span_of(link, about).kind
@@ -157,22 +157,22 @@ class QueueReaders:
         return LeasedReader(about, link, kind)
 
     def _discovered(self, known: Mapping[str, QueueReader]) -> dict[str, QueueReader]:
-        """Queues that match the pattern and are new."""
+        """Return readers of new queues that match the pattern."""
         if self._options.pattern is None:
             return {}
         parts = {}
         for queue in queues(self._linked(), self._options, some=False):
             if queue not in known:
-                # It may be deleted between two questions, as if it had never been there.
+                # It may be deleted between two requests; then it is ignored.
                 with suppress(QueueGone):
                     parts[queue] = self._chosen(queue)
         return parts
 
     def _gone(self, queue: str) -> None:
-        """A queue that a pattern had found is not there any more.
+        """Handle the deletion of a queue that the pattern had matched.
 
         Raises:
-            DataLoss: the query is to end then.
+            DataLoss: the query must fail.
         """
         DataLossPolicy(self._options).report(
             f"queue {queue!r}, which the query was reading, was deleted; messages that were not "
@@ -192,11 +192,11 @@ class QueueReaders:
                     self._gone(queue)
                 elif queue in self._options.queues:
                     raise
-                # Else the query leaves it anyway.
+                # The query leaves the queue anyway.
         return parts
 
     def _of(self, queue: str, point: QueueOffset) -> QueueReader:
-        """The way that a checkpoint was begun."""
+        """Return the way to read that the checkpoint was begun with."""
         delivery = self._options.delivery
         allowed: dict[type[QueueOffset], tuple[str | None, ...]] = {
             SpoolOffset: (None, *_SPOOLED),
@@ -229,10 +229,10 @@ class QueueReaders:
         return PositionReader(about, link, span.kind)
 
     def _check_queues(self, points: Mapping[str, QueueOffset]) -> None:
-        """See that every queue of the query has a place in the checkpoint; others are left.
+        """Check that every queue of the query is in the checkpoint; queues only there are left.
 
         Raises:
-            OffsetError: one has none, or none of the checkpoint's is left.
+            OffsetError: a queue is missing, or none of the checkpoint's queues is left.
         """
         if self._options.pattern is not None:
             return
@@ -253,7 +253,7 @@ class QueueReaders:
 
     def _spooled(self, queue: str) -> SpooledReader:
         about = self._options.about(queue)
-        # They are asked one after the other.
+        # They are called one after the other.
         about = replace(about, long_poll_ms=about.long_poll_ms // self._many)
         return SpooledReader(about, self._selection, self._schema)
 
@@ -274,7 +274,7 @@ class QueueReaders:
             claim_together(self._link, [(part, ask) for part, ask in wanted if ask is not None])
 
     def _long_poll(self, parts: Mapping[str, QueueReader]) -> float:
-        # Readers of spools wait by themselves.
+        # Readers of spools wait in `advance` themselves.
         spooled = any(isinstance(part, SpooledReader) for part in parts.values())
         return 0.0 if spooled else self._options.long_poll_ms / 1000
 
@@ -291,10 +291,10 @@ class QueueReaders:
 
 
 def check_plain(options: Options, link: BrokerConnection) -> None:
-    """See that a broker without our extensions can do what was asked for.
+    """Check that a broker without Harebell's extensions supports the options.
 
     Raises:
-        SourceError: it cannot.
+        SourceError: it does not.
     """
     broker = f"the broker at {options.url.address} ({link.product})"
     if options.delivery in (EXACTLY_ONCE, PEEK):
@@ -315,19 +315,19 @@ def check_plain(options: Options, link: BrokerConnection) -> None:
 
 
 def _elsewhere(place: OffsetLimit | None) -> bool:
-    """Whether a place is not where every queue begins that is no stream."""
+    """True if a limit is not the head of a queue."""
     return place is not None and place.kind != EARLIEST
 
 
 def _check_kind(options: Options, point: ClaimOffset | LogOffset, span: Span) -> None:
-    """See that a queue can still be read as a checkpoint was begun.
+    """Check that a queue can still be read as the checkpoint was begun.
 
     Raises:
-        OffsetError: it is of another kind now, or the option `delivery` asks for another way.
+        OffsetError: it has another type now, or the option `delivery` requires another way.
     """
     queue, delivery = options.queue, options.delivery
     leased, streamed = isinstance(point, ClaimOffset), span.kind == STREAM
-    # A stream has no leases. Another queue is read by positions only where it is looked at.
+    # A stream has no leases. Other queues are read by positions only without consuming.
     if leased != streamed or (not leased and delivery == PEEK):
         return
     if point.generation != span.generation:

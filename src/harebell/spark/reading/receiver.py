@@ -4,9 +4,9 @@
           ^                        |
           +---- connection lost ---+     what was not committed is delivered again
 
-This lives in the process that Spark keeps for the query on the driver's machine. Between Spark's
-calls a thread serves the connection (heartbeats, what the prefetch still allows); one lock keeps
-the two apart.
+The receiver is in the process that Spark starts for the query on the driver. Between Spark's
+calls a thread serves the connection (heartbeats, deliveries within the prefetch); one lock
+serializes the two.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ T = TypeVar("T")
 
 
 class Receiver:
-    """The receiving half of a query.
+    """The receiving part of a query.
 
     Args:
         options: which queue, and how.
-        selection: the wanted columns.
+        selection: the columns to read.
         schema: the same as Spark's Arrow schema.
-        root: the folder of all spools.
+        root: the directory of all spools.
     """
 
     def __init__(
@@ -69,51 +69,51 @@ class Receiver:
     # --- Spark's calls --------------------------------------------------------------------------
 
     def backlog(self) -> int:
-        """How many messages wait in the queue now.
+        """Return the number of messages in the queue.
 
         Raises:
             AMQPError: there is no connection.
-            SourceError: there is no queue.
+            SourceError: the queue does not exist.
         """
         with self._lock:
             return self._patiently(lambda: self._opened(0).ready())
 
     def lag(self) -> int | None:
-        """How many messages come after the last micro-batch, if that is known."""
+        """Return the number of messages after the last micro-batch, if known."""
         with self._lock:
             if self._intake is None:
                 return None
             try:
-                # Asked first: what is delivered meanwhile is not ready any more, but ours.
+                # Counted first: messages that are delivered meanwhile are not ready any more.
                 ready = self._intake.ready()
                 return self._intake.position + ready
             except AMQPError:
-                # The next micro-batch reconnects, or says what is wrong.
+                # The next micro-batch reconnects, or raises the error.
                 return None
 
     def advance(
         self, start: SpoolOffset, max_messages: int, octets: int | None = None, *, draining: bool
     ) -> SpoolOffset:
-        """Everything before `start` is committed: acknowledge it and gather the next micro-batch.
+        """Acknowledge everything before `start`, which Spark has committed; receive a micro-batch.
 
         Args:
             start: where the micro-batch begins.
-            max_messages: most messages in it.
-            octets: octets of messages after which it is full; None for any number.
+            max_messages: maximum number of messages.
+            octets: bytes of messages after which it is full; None for no limit.
             draining: whether to wait for messages that are known to be in the queue.
 
         Returns:
-            Where it ends: `start` if there is nothing.
+            Its end: `start` if there are no messages.
 
         Raises:
-            SourceError: the query cannot go on.
+            SourceError: the query cannot continue.
             AMQPError: the broker cannot be reached, or refuses.
         """
         with self._lock:
             return self._patiently(lambda: self._advance(start, max_messages, octets, draining))
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """What is answered, on as many connections as it takes."""
+        """Run a call, reconnecting when the connection is lost."""
         give_up = time.monotonic() + self._options.fetch_timeout
         while True:
             try:
@@ -130,13 +130,13 @@ class Receiver:
                 time.sleep(_RETRY_SECONDS)
 
     def settle_early(self, end: SpoolOffset) -> None:
-        """Acknowledge what was received, although nothing was committed."""
+        """Acknowledge what was received, although it is not committed."""
         with self._lock:
             if self._intake is not None:
                 self._intake.settle(end.position)
 
     def finish(self, start: SpoolOffset) -> None:
-        """Acknowledge what is committed, leave the connection and clean up."""
+        """Acknowledge what is committed, close the connection and delete the spool."""
         with self._lock:
             self._over.set()
             intake, self._intake = self._intake, None
@@ -146,7 +146,7 @@ class Receiver:
                 spools.drop(self._root, start.spool)
 
     def stop(self) -> None:
-        """Leave at once; what Spark has planned stays in the spool for the next run."""
+        """Close at once; the spool keeps what Spark has planned for the next run."""
         with self._lock:
             self._over.set()
             intake, self._intake = self._intake, None
@@ -155,7 +155,7 @@ class Receiver:
                 self._put_away(intake)
 
     def holds(self, name: str) -> bool:
-        """Whether a spool belongs to the present connection."""
+        """True if a spool belongs to the present connection."""
         return self._intake is not None and self._intake.spool.name == name
 
     # --- connection -----------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class Receiver:
             self._options.queue,
         )
         intake.lost()
-        # What was not acknowledged is delivered again.
+        # The broker delivers again what was not acknowledged.
         intake.spool.drop()
 
     def _leave(self, intake: QueueConsumer, start: SpoolOffset) -> None:
@@ -215,7 +215,7 @@ class Receiver:
             raise failure
         intake = self._opened(start.position)
         if not intake.base <= start.position <= intake.position:
-            # Opened to count messages, before it was known where the query stands.
+            # The connection was opened to count messages, before the offset of the query was known.
             intake.abandon()
             intake.spool.drop()
             self._intake = None
@@ -240,7 +240,7 @@ class Receiver:
         octets: int | None,
         draining: bool,
     ) -> int:
-        """Receive until there is enough, or nothing more comes; where the micro-batch ends."""
+        """Receive until the micro-batch is full or no more messages come; return its end."""
         began = changed = time.monotonic()
         seen = intake.position
         while (
@@ -270,18 +270,18 @@ class Receiver:
         return gathered >= self._options.long_poll_ms / 1000
 
     def _no_more(self, intake: QueueConsumer, quiet: float) -> bool:
-        """Whether nothing is missing; a broker that is slow makes no small micro-batches."""
+        """True if no messages are missing; a slow broker does not make micro-batches small."""
         late = quiet >= self._options.fetch_timeout
         return quiet >= SPARK_LONG_POLL_SECONDS and (late or intake.ready() == 0)
 
     def _drained(self, intake: QueueConsumer, first: int, quiet: float) -> bool:
-        """Whether messages that were counted in the queue are not coming any more."""
+        """True if messages that were counted in the queue will not arrive any more."""
         if quiet < SPARK_LONG_POLL_SECONDS:
             return False
         ready = intake.ready()
         if ready == 0:
-            # They may have left the queue for us while it was asked: RabbitMQ's quorum queues
-            # answer before their deliveries are written. Those come before the second answer.
+            # They may have been assigned to us during the request: RabbitMQ's quorum queues
+            # answer before they write deliveries. These arrive before the second answer.
             return intake.ready() == 0 and intake.position == first
         if quiet >= self._options.fetch_timeout:
             raise SourceError(
@@ -295,7 +295,7 @@ class Receiver:
 
     def _keep(self) -> None:
         if self._keeper is None or not self._keeper.is_alive() or self._over.is_set():
-            # A thread that was asked to end may not have seen it yet; it takes no more work.
+            # A stopped thread may not have seen the event yet; it must not receive any more.
             self._over = threading.Event()
             self._keeper = threading.Thread(
                 target=self._serve, args=(self._over,), name="harebell-spark-keeper", daemon=True
@@ -310,7 +310,7 @@ class Receiver:
                 while self._intake is not None and self._failure is None and self._intake.pump(0):
                     pass
             except HarebellError as error:
-                # Raised to Spark by its next call.
+                # The next call of Spark raises it.
                 self._failure = error
             finally:
                 self._lock.release()

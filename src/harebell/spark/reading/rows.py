@@ -1,8 +1,8 @@
 """Read the rows of a partition in a task, from the spool or from the broker.
 
-A task keeps its connection for the next one: Spark uses a Python worker again. When the connection
-is lost, it is made again for at most `fetchTimeout`, and reading goes on where it was; ranges give
-the same rows however often they are read.
+A task keeps its connection for the next one, because Spark reuses Python workers. A lost
+connection is reopened for at most `fetchTimeout`, and reading continues where it stopped; ranges
+give the same rows however often they are read.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from harebell.spark.schema import ColumnSelection
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
 _LINKS: dict[tuple[URL, float], BrokerConnection] = {}
-"""Connections of this worker process, by all that makes one different from another."""
+"""Connections of this worker process, by all settings that distinguish them."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """What the broker leaves out.
+    """The filters that the broker applies.
 
     Args:
-        routing_key: only this one.
-        routing_key_prefix: only those that begin with it.
+        routing_key: only messages with this one.
+        routing_key_prefix: only messages whose routing key begins with it.
         since: only messages of this time or later, in milliseconds since 1970; 0 for all.
-        until: only earlier ones than this; 0 for all.
+        until: only earlier messages; 0 for all.
     """
 
     routing_key: str | None = None
@@ -59,19 +59,19 @@ class Filters:
 
 @dataclass(frozen=True)
 class PartitionRows:
-    """How the rows of a partition are read; it goes to the executors.
+    """How to read the rows of a partition; pickled to the executors.
 
     Args:
-        columns: names of the wanted columns as the broker knows them.
-        wanted: the schema that Spark wants.
-        raw: the same as it comes from the broker.
-        body_format: what `value` is.
-        mode: what becomes of bad bodies.
+        columns: names of the columns, as the broker knows them.
+        wanted: the schema that Spark expects.
+        raw: the schema as the broker sends it.
+        body_format: type of `value`.
+        mode: how invalid bodies are handled.
         rows_per_batch: rows of a record batch.
-        compression: on the wire.
-        fetch_timeout: seconds after which an answer or a connection is given up.
+        compression: of record batches on the wire.
+        fetch_timeout: seconds to wait for an answer or a connection.
         fail_on_data_loss: whether lost messages are an error.
-        filters: what the broker leaves out.
+        filters: the filters that the broker applies.
     """
 
     columns: tuple[str, ...]
@@ -89,7 +89,7 @@ class PartitionRows:
     def of(
         cls, selection: ColumnSelection, wanted: pa.Schema, raw: pa.Schema, options: Options
     ) -> PartitionRows:
-        """As the options say."""
+        """Return the settings for these options."""
         names: list[str] = []
         for name in selection.columns:
             if name == "properties":
@@ -109,10 +109,10 @@ class PartitionRows:
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The record batches of a partition, as Spark wants them.
+        """Yield the record batches of a partition, as Spark expects them.
 
         Raises:
-            SourceError: they cannot be had.
+            SourceError: they cannot be read.
             BodyError: a body is bad, and the mode is FAILFAST.
         """
         if isinstance(partition, spools.SpoolPartition):
@@ -135,7 +135,7 @@ class PartitionRows:
             yield from self._range(link, one)
 
     def _range(self, link: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """One range, over as many connections as it takes."""
+        """Read one range, reconnecting when the connection is lost."""
         position = one.first
         give_up = time.monotonic() + self.fetch_timeout
         while position < one.end:
@@ -190,7 +190,7 @@ class PartitionRows:
 
 
 def _explained(one: OffsetRange, error: ChannelClosed) -> SourceError:
-    """What it means for a query that the broker refused a read."""
+    """Translate the broker's refusal of a read into an error of the query."""
     queue, group = one.queue, one.group
     if isinstance(error, NotFound):
         return SourceError(f"queue {queue!r} was deleted while the query read it ({error.text})")

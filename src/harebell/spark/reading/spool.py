@@ -4,11 +4,11 @@
                       00000000000000250000-00000000000000336776.arrow     positions [250000, 336776)
                       receiving.arrow                                     being written
 
-Each connection to the broker has a folder of its own: its deliveries come again when it is lost,
-and a process that was thought dead cannot write into what its successor reads. The files are Arrow
-IPC files, which executors map into memory. A file appears under its final name when it is complete,
-and goes when Spark has committed what is in it. It is not synced: after a loss of power the
-messages are still in the broker, which never saw an acknowledgement.
+Each connection to the broker has a directory of its own: after a loss its deliveries are repeated,
+and a process that was presumed dead cannot write into what its successor reads. The files are
+Arrow IPC files, which executors map into memory. A file gets its final name when it is complete,
+and is deleted when Spark has committed its rows. It is not synced: after a loss of power the
+messages are still in the broker, which got no acknowledgement.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SpoolSlice:
 
     Args:
         path: the file.
-        first: first row, counted from the file's begin.
+        first: first row, from the beginning of the file.
         end: row after the last.
     """
 
@@ -55,7 +55,7 @@ class SpoolSlice:
 
 
 class SpoolPartition(InputPartition):
-    """What one task reads.
+    """The rows that one task reads.
 
     Args:
         pieces: in their order.
@@ -67,7 +67,7 @@ class SpoolPartition(InputPartition):
 
 
 def default_root() -> Path:
-    """The spool of this user in the system's temporary directory, unreadable for other users.
+    """Return the spool of this user in the system's temporary directory, private to the user.
 
     Raises:
         SpoolError: another user owns it.
@@ -86,10 +86,10 @@ def default_root() -> Path:
 
 
 class Spool:
-    """A folder of spool files, filled from one connection.
+    """A directory of spool files, written from one connection.
 
     Args:
-        root: the folder of all spools.
+        root: the directory of all spools.
         schema: of the record batches.
     """
 
@@ -107,7 +107,7 @@ class Spool:
         """Append a record batch whose first row has this position.
 
         Raises:
-            SpoolError: the disk does not take it.
+            SpoolError: the disk refuses it.
         """
         with self._explained():
             if self._writer is None:
@@ -120,7 +120,7 @@ class Spool:
             self._end += batch.num_rows
 
     def seal(self) -> None:
-        """Complete the file that is being written, if there is one."""
+        """Complete the file that is being written, if any."""
         if self._writer is None:
             return
         with self._explained():
@@ -129,13 +129,13 @@ class Spool:
             (self._folder / _RECEIVING).rename(sealed)
 
     def forget_before(self, position: int) -> None:
-        """Delete what is committed."""
+        """Delete committed files."""
         for _, end, path in _files(self._folder):
             if end <= position:
                 path.unlink(missing_ok=True)
 
     def leave(self) -> None:
-        """Stop writing; what is sealed stays for the process that goes on."""
+        """Stop writing; complete files stay for the next process."""
         with contextlib.suppress(OSError):
             self._close()
 
@@ -179,13 +179,13 @@ def plan(
     """Split positions [first, end) into partitions of about equal size.
 
     Args:
-        root: where spools are.
-        name: of the spool.
+        root: directory of all spools.
+        name: name of the spool.
         first: the first position.
-        end: the one behind the last.
-        partitions: how many are wanted; few rows make fewer.
-        most: most rows of a partition.
-        least: rows that are worth a partition.
+        end: the position after the last.
+        partitions: wanted number of partitions; few rows make fewer.
+        most: maximum number of rows of a partition.
+        least: minimum number of rows of a partition.
 
     Raises:
         FileNotFoundError: not all of them are in the spool.
@@ -208,7 +208,7 @@ def plan(
 
 
 def _cut(pieces: list[tuple[int, SpoolSlice]], low: int, high: int) -> list[SpoolSlice]:
-    """The parts of the pieces between two positions."""
+    """Return the parts of the slices between two positions."""
     found: list[SpoolSlice] = []
     for position, piece in pieces:
         first = piece.first + max(0, low - position)
@@ -219,10 +219,10 @@ def _cut(pieces: list[tuple[int, SpoolSlice]], low: int, high: int) -> list[Spoo
 
 
 def read(partition: SpoolPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The record batches of a partition, mapped into memory, not copied.
+    """Yield the record batches of a partition, mapped into memory, not copied.
 
     Raises:
-        SpoolError: a file is not there or has other columns.
+        SpoolError: a file is missing or has other columns.
     """
     for piece in partition.pieces:
         reader = _open(Path(piece.path))
@@ -252,7 +252,7 @@ def _open(path: Path) -> pa.RecordBatchFileReader:
 
 
 def _check(path: Path, rows: int) -> None:
-    """A file that a loss of power has torn is as good as none.
+    """Handle a file that a loss of power has torn like a missing one.
 
     Raises:
         FileNotFoundError: it is not complete.

@@ -1,8 +1,8 @@
-"""Read a queue over plain AMQP: deliveries go to a spool, and executors read the spool.
+"""Read a queue over plain AMQP: deliveries are written to a spool, which executors read.
 
-At least once: a delivery is acknowledged when Spark has committed its micro-batch. At most once: it
-is acknowledged when it is in the spool, before Spark has seen it, and a micro-batch that another
-process planned is never read again.
+At least once: a delivery is acknowledged when Spark has committed its micro-batch. At most once:
+it is acknowledged when it is in the spool, before Spark has seen it, and a micro-batch that
+another process planned is never read again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _BROKERS_OWN = "headers_json"
 
 
 class SpooledReader:
-    """One queue over plain AMQP.
+    """Read one queue over plain AMQP.
 
     Args:
         options: which queue, and how.
-        selection: the wanted columns.
+        selection: the columns to read.
         schema: of the record batches in the spool.
 
     Raises:
-        SourceError: a column is wanted that only Harebell makes.
+        SourceError: a column is requested that only Harebell provides.
     """
 
     def __init__(self, options: Options, selection: ColumnSelection, schema: pa.Schema) -> None:
@@ -50,19 +50,19 @@ class SpooledReader:
         self._target: int | None = None
 
     def begin(self) -> QueueOffset:
-        """A new query begins with the first delivery."""
+        """Return the offset before the first delivery."""
         return START
 
     def join(self) -> QueueOffset:
-        """The same: nothing was delivered yet."""
+        """Return the offset before the first delivery."""
         return START
 
     def before(self, end: QueueOffset) -> QueueOffset:
-        """The same: deliveries are numbered by the query."""
+        """Return the offset before the first delivery: the query numbers deliveries."""
         return START
 
     def prepare(self) -> None:
-        """Remember how many messages there are."""
+        """Remember the number of messages."""
         self._backlog = self._receiver.backlog()
         self._target = None
 
@@ -84,11 +84,11 @@ class SpooledReader:
     def extend(
         self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
-        """What one question has gathered is enough."""
+        """Return the same end: one call of `advance` gathers enough."""
         return end
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[InputPartition]:
-        """The spooled rows between two offsets, split for the cores."""
+        """Return the spooled rows between two offsets, split for the cores."""
         first, last = _own(start), _own(end)
         if first.position >= last.position:
             return []
@@ -117,27 +117,27 @@ class SpooledReader:
                     f"the spool was removed while the query ran ({error}); nothing is lost: start "
                     "the query again, and the messages are delivered again"
                 ) from error
-            # Planned by a process that is gone, and never acknowledged: the queue has them.
+            # Planned by a process that has ended, and never acknowledged: the queue still has them.
             _LOG.warning("messages that were planned before are taken from the queue: %s", error)
             return []
 
     def report(self) -> dict[str, Any] | None:
-        """Where the queue ends."""
+        """Return the end of the queue."""
         lag = self._receiver.lag()
         return None if lag is None else SpoolOffset(lag, "").to_json()
 
     def finish(self, start: QueueOffset) -> None:
-        """Acknowledge the last messages and leave the connection."""
+        """Acknowledge the last messages and close the connection."""
         here = _own(start)
         self._target = here.position
         self._receiver.finish(here)
 
     def leave(self, start: QueueOffset) -> None:
-        """Acknowledge what is committed; the rest goes back to the queue."""
+        """Acknowledge what is committed; the broker requeues the rest."""
         self.finish(start)
 
     def stop(self) -> None:
-        """Leave the broker, which takes back what is not acknowledged."""
+        """Close; the broker requeues what is not acknowledged."""
         self._receiver.stop()
 
 

@@ -1,16 +1,17 @@
-"""The stream reader: the calls of Spark, their order, and what the answers guarantee.
+"""The stream reader: Spark's calls, their order, and what the answers guarantee.
 
-    initialOffset()       where a new query begins; asked twice, answered once
-    latestOffset(start)   everything before start is in Spark's commit log: it is settled, and the
-                          end of the next micro-batch is found
-    partitions(a, b)      the rows between a and b, cut for the cores
+    initialOffset()       where a new query begins; called twice, answered once
+    latestOffset(start)   everything before start is in Spark's commit log: it is acknowledged, and
+                          the end of the next micro-batch is found
+    partitions(a, b)      the rows between a and b, split for the cores
     read(partition)       in an executor: the rows
 
-A message is acknowledged only after Spark has committed the micro-batch it was in. `commit` is not
-what says so, for Spark never calls it for a query's last micro-batch. Being asked for the offset
-after X is, also after a restart, also at the end of an AvailableNow query.
+A message is acknowledged only after Spark has committed its micro-batch. `commit` is no evidence
+of that, because Spark never calls it for the last micro-batch of a query. A request for the offset
+after X is evidence that X is committed, also after a restart, and at the end of an AvailableNow
+query.
 
-Spark asks for partitions first when it starts again in the middle of a micro-batch.
+Spark calls `partitions` first when it restarts in the middle of a micro-batch.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ from harebell.spark.schema import ColumnSelection, select
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads queues.
+    """Read queues as a stream.
 
     Spark makes three of these: in its planner, in the process that serves the query, and, pickled,
-    in the executors. Only the second one connects, and not before it is asked something.
+    in the executors. Only the second one connects, and not before its first call.
 
     Args:
         options: which queues, and how.
-        schema: the wanted columns.
+        schema: the columns to read.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -67,28 +68,28 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._now = False
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors need no address and no password here: partitions have them, where they do.
+        # Executors use the address and password in the partitions, where necessary.
         return self.__dict__ | {"_options": None, "_query": None, "_parts": None}
 
     # --- in the process that serves the query ---------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a new query begins; Spark asks twice and wants one answer."""
+        """Return the offset where a new query begins; the same for both calls of Spark."""
         if self._initial is None:
             self._initial = self._json(self._asking(None).begin())
         return self._initial
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Remember how much there is: the query ends when that is processed."""
+        """Remember the number of messages: the query ends when they are processed."""
         self._asking(None).prepare()
         self._now = True
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """How much Spark may ask for at once."""
+        """Return the default limit of a micro-batch."""
         return ReadMaxRows(self._asked().max_offsets_per_trigger)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Settle what is committed and find where the next micro-batch ends."""
+        """Acknowledge what is committed and find the end of the next micro-batch."""
         points = self._points(start)
         most, octets = self._asked().window, self._asked().max_bytes_per_trigger
         if isinstance(limit, ReadMaxRows):
@@ -96,11 +97,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         elif isinstance(limit, ReadMaxBytes):
             octets = min(limit.max_bytes, octets or limit.max_bytes)
         end = self._asking(points).advance(points, most, octets)
-        # The very same text when there is nothing new: Spark compares offsets as text.
+        # Return the identical text if nothing is new: Spark compares offsets as text.
         return start if end == points else self._json(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Where the queues end, for the query's progress."""
+        """Return the ends of the queues, for the query's progress."""
         found = None if self._query is None else self._query.report()
         if found is not None and len(found) == 1:
             (one,) = found.values()
@@ -113,10 +114,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._asking(last).plan(first, last)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing: settling is done in `latestOffset`, see above."""
+        """Do nothing: `latestOffset` acknowledges, see above."""
 
     def stop(self) -> None:
-        """Leave the broker, which takes back what is not acknowledged."""
+        """Close; the broker requeues what is not acknowledged."""
         if self._query is not None:
             self._query.stop()
         if self._parts is not None:
@@ -132,7 +133,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets_of(offset)
 
     def _json(self, points: Mapping[str, QueueOffset]) -> dict[str, Any]:
-        """An offset; that of one named queue over plain AMQP stands alone, as it always did."""
+        """Format an offset; one queue over plain AMQP is not nested, as in old checkpoints."""
         if self._asked().pattern is None and len(points) == 1:
             (point,) = points.values()
             if isinstance(point, SpoolOffset):
@@ -140,10 +141,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets_json(points)
 
     def _asking(self, points: Mapping[str, QueueOffset] | None) -> SourceQuery:
-        """The query, made when it is first needed.
+        """Return the query; make it on the first call.
 
         Args:
-            points: the offsets of the checkpoint; None for a new query.
+            points: offsets of the checkpoint; None for a new query.
         """
         if self._parts is None:
             self._parts = QueueReaders(self._asked(), self._selection, self._schema)
@@ -158,5 +159,5 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- in an executor -------------------------------------------------------------------------
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition."""
+        """Return the rows of a partition."""
         return self._rows.read(partition)

@@ -1,4 +1,4 @@
-"""How many messages of a queue are ready, checked against a broker that is too busy to count."""
+"""Count the ready messages of a queue, despite a broker that is too busy to count."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harebell.base.limits import SPARK_DOUBT_SECONDS
 
 
 class DeclaredQueue(Protocol):
-    """What queue.declare-ok says."""
+    """The counts in queue.declare-ok."""
 
     message_count: int
     consumer_count: int
@@ -24,20 +24,20 @@ def waiting(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Ask until the answer makes sense.
+    """Repeat a passive declare until the answer is plausible.
 
-    RabbitMQ gives a quorum queue a quarter of a second to say what it has. From one that is too
-    busy it answers that it has no messages, and no consumers either.
+    RabbitMQ waits a quarter of a second for the counts of a quorum queue. If the queue is too
+    busy, the answer is no messages and no consumers.
 
     Args:
         ask: declares the queue passively.
-        consuming: whether there is a consumer of our own, which the answer must count.
-        patience: seconds after which the answer is taken as it is.
-        clock: seconds that pass.
-        pause: waits for some.
+        consuming: whether this program has a consumer, which the answer must count.
+        patience: seconds after which the answer is accepted as it is.
+        clock: returns monotonic seconds.
+        pause: sleeps.
 
     Returns:
-        How many messages wait.
+        The number of ready messages.
     """
     began = clock()
     while True:

@@ -1,1 +1,1 @@
-"""Start Spark: Java, the session, and what executors need."""
+"""Start Spark: Java, the session, and the files for executors."""

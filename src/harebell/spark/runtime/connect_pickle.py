@@ -1,9 +1,9 @@
 """Pickle the data source for Spark Connect, with a clear error where Harebell is missing.
 
-The session sends Harebell to the server as an artifact, and Spark shows that to the Python
-processes of batch reads and writes. To those of a streaming query it does not (Spark 4.3), neither
-on the server nor in executors, so there Harebell has to be installed. Without it Python's own error
-would name an internal module.
+The session sends Harebell to the server as an artifact, and Spark makes it importable in the Python
+processes of batch reads and writes. In those of a streaming query it is not importable (Spark 4.3),
+neither on the server nor in executors, so Harebell must be installed there. Without it Python's own
+error would name an internal module.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pyspark import cloudpickle
 import harebell
 
 Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
-"""What a pickle holds: a function that makes the object, and its arguments."""
+"""A pickle: a function that makes the object, and its arguments."""
 
 
 def arrived(options: Mapping[str, str]) -> Any:
     """Make the source, in the process that unpickles it.
 
-    It is pickled by value, because this module may be missing where it runs. Everything that it
-    needs is imported in its body.
+    The function is pickled by value, because this module may be missing in that process. It imports
+    everything that it needs in its body.
 
     Args:
         options: of the source.
 
     Raises:
-        ModuleNotFoundError: Harebell is not there.
+        ModuleNotFoundError: Harebell is not installed.
     """
     try:
         from pyspark_harebell import DefaultSource
@@ -45,7 +45,7 @@ def arrived(options: Mapping[str, str]) -> Any:
 
 
 def recipe(options: Mapping[str, str]) -> Recipe | None:
-    """How a source is pickled that came as an artifact; None where Harebell is installed."""
+    """Return the pickle of a source that came as an artifact; None if Harebell is installed."""
     spec = harebell.__spec__
     if spec is None or not isinstance(spec.loader, zipimporter):
         return None

@@ -1,8 +1,8 @@
-"""Sessions over Spark Connect: the driver runs in another process.
+"""Sessions over Spark Connect: the driver is another process.
 
-The server has a Python of its own, beside its driver and in its executors, and it has looked for
-data sources when it was started. So the session sends the Python part of Harebell as an artifact
-and registers the format. What is compiled has to be installed there: msgspec and google-crc32c.
+The server has its own Python, beside its driver and in its executors, and has looked for data
+sources when it started. So the session sends the Python part of Harebell as an artifact and
+registers the format. Compiled packages must be installed there: msgspec and google-crc32c.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NEEDED = ("grpc", "grpc_status", "google.rpc", "google.protobuf")
 
 
 def connect_session(name: str, master: Master, settings: Mapping[str, str]) -> SparkSession:
-    """A session on a server of Spark Connect.
+    """Return a session on a server of Spark Connect.
 
     Args:
         name: of the application.
         master: the server.
-        settings: of the session; those of the server's JVM were chosen when it was started.
+        settings: of the session; those of the server's JVM cannot be changed.
 
     Raises:
         SessionError: the packages of Spark Connect are not installed here.
@@ -38,7 +38,7 @@ def connect_session(name: str, master: Master, settings: Mapping[str, str]) -> S
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.addArtifacts(str(archive), pyfile=True)
-    # Imported here: it is what registration sends by reference to the artifact.
+    # Imported here: registration pickles it by reference to the artifact.
     from pyspark_harebell import DefaultSource
 
     session.dataSource.register(DefaultSource)
@@ -46,10 +46,10 @@ def connect_session(name: str, master: Master, settings: Mapping[str, str]) -> S
 
 
 def require(modules: Iterable[str]) -> None:
-    """Make sure that modules can be imported.
+    """Check that modules can be imported.
 
     Raises:
-        SessionError: one cannot.
+        SessionError: one cannot be imported.
     """
     for module in modules:
         try:

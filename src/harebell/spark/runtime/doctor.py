@@ -1,6 +1,6 @@
 """Check what Spark needs on this machine; each finding says how to correct it.
 
-Nothing here imports Spark before it was found, so that a machine without it gets an answer, too.
+Spark is imported only after it was found, so that this also works on a machine without it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MEMINFO = Path("/proc/meminfo")
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, and how it is.
+    """The result of one check.
 
     Args:
-        name: what was looked at.
-        state: `ok`, `note` (works, and could be better) or `bad` (does not work).
+        name: what was checked.
+        state: `ok`, `note` (works, but could be better) or `bad` (does not work).
         text: what was found, and how to correct it.
     """
 
@@ -41,10 +41,10 @@ class Finding:
 
 
 def examine(master: str | None, *, start: bool) -> Iterator[Finding]:
-    """Look at everything.
+    """Run all checks.
 
     Args:
-        master: where tasks are to run; None for this machine.
+        master: where tasks run; None for this machine.
         start: also start a session and import Harebell in an executor.
     """
     looks: list[tuple[str, Callable[[], Finding]]] = [
@@ -137,7 +137,7 @@ def _master(master: Master) -> Finding:
 
 
 def _session(master: str | None) -> Finding:
-    # Imported here: it needs pyspark, which may be what is missing.
+    # Imported here: it needs pyspark, which may be missing.
     from harebell.spark.session import build_session
 
     begun = time.monotonic()
@@ -154,7 +154,7 @@ def _session(master: str | None) -> Finding:
 
 
 def _whereabouts(batches: Iterator[object]) -> Iterator[object]:
-    """In an executor: which Harebell it imports."""
+    """Return the path of the Harebell that an executor imports."""
     import pyarrow as pa
 
     from harebell import __version__

@@ -1,7 +1,7 @@
-"""Find the Java that Spark would run, and its version, before Spark is started.
+"""Find the Java that Spark would run, and its version, before Spark starts.
 
 Spark's launcher is a shell script. Without Java, or with one that is too old, it prints a stack
-trace or nothing at all, and Python reports that a gateway has exited.
+trace or nothing, and Python reports that a gateway has exited.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Java:
 
     Args:
         program: its path.
-        major: 17 of 17.0.15.
-        version: everything that it says about itself, on one line.
+        major: 17 for 17.0.15.
+        version: its version text, on one line.
     """
 
     program: Path
@@ -42,7 +42,7 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The Java that Spark's launcher takes: that of JAVA_HOME, else the one on PATH.
+    """Return the Java that Spark's launcher uses: from JAVA_HOME, else from PATH.
 
     Raises:
         SessionError: there is none, it does not run, or it is too old.
@@ -95,7 +95,7 @@ def _ask(program: Path) -> str:
 
 
 def major_of(said: str) -> int | None:
-    """17 for `openjdk version "17.0.15"`, 8 for `java version "1.8.0_402"`."""
+    """Return 17 for `openjdk version "17.0.15"`, 8 for `java version "1.8.0_402"`."""
     match = _VERSION.search(said)
     if match is None:
         return None

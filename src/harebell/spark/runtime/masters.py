@@ -1,10 +1,10 @@
-"""Masters: where Spark's tasks run, and which settings a session needs for it.
+"""Masters: where Spark's tasks run, and the session settings that each needs.
 
 local, local[4], local[*,3]   threads of one JVM on this machine
 local-cluster[2,1,1024]       executors that are processes of this machine, for tests
 spark://host:7077             a standalone cluster
-yarn, k8s://https://host:443  a cluster of others
-sc://host:15002               Spark Connect: the session itself is elsewhere
+yarn, k8s://https://host:443  a managed cluster
+sc://host:15002               Spark Connect: the driver is another process
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Master:
     """Where tasks run.
 
     Args:
-        url: as Spark takes it.
-        threads: whether they are threads of the driver.
-        here: whether everything is on this machine.
+        url: as Spark expects it.
+        threads: whether tasks are threads of the driver.
+        here: whether everything runs on this machine.
     """
 
     url: str
@@ -36,21 +36,21 @@ class Master:
 
     @property
     def connect(self) -> bool:
-        """Whether the session itself is in another process, behind Spark Connect."""
+        """Whether the driver is another process, behind Spark Connect."""
         return self.url.startswith(CONNECT)
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Host and port, where the url says both."""
+        """Host and port, if the url has both."""
         match = re.search(r"://(?:https?://)?(\[[^\]]+\]|[^\[\]/,:]+):(\d+)", self.url)
         return None if match is None else (match[1].strip("[]"), int(match[2]))
 
 
 def master_of(url: str) -> Master:
-    """Understand a master.
+    """Parse a master.
 
     Raises:
-        SessionError: it is none.
+        SessionError: it is invalid.
     """
     url = url.strip()
     if _LOCAL.fullmatch(url):

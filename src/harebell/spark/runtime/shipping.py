@@ -1,12 +1,12 @@
-"""The part of Harebell that executors need, as one archive that Spark carries to them.
+"""Build the archive of Harebell's modules that Spark sends to executors.
 
-Executors of a cluster have a Python with pyspark and pyarrow, for Spark needs both itself; they
-need not have Harebell. The archive holds what the format is made of, compiled modules included,
-and the two compiled packages that it stands on. Spark unpacks it in the folder of every executor
-and PYTHONPATH leads there: compiled modules cannot be imported from a zip, as `addPyFile` sends it.
+Executors of a cluster have a Python with pyspark and pyarrow, because Spark needs both itself; they
+need not have Harebell. The archive has the modules of the format, compiled ones included, and the
+two compiled packages that they need. Spark unpacks it in the directory of every executor, which
+is added to PYTHONPATH: compiled modules cannot be imported from a zip, as `addPyFile` sends it.
 
-Where an executor's Python or processor is another than here, the compiled modules of Harebell do
-not fit by their names, and their Python twins are used.
+On an executor with another Python or processor the compiled modules of Harebell do not match by
+name, and their Python twins are used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def files() -> Iterator[tuple[str, Path]]:
-    """Names in the archive, and the files."""
+    """Return the files of the archive, by their names in it."""
     for package in _PACKAGES:
         root = _folder(package)
         for path in sorted(root.rglob("*")):
@@ -39,7 +39,7 @@ def files() -> Iterator[tuple[str, Path]]:
             if package == "harebell" and inside.parts[0] in _BROKER_ONLY:
                 continue
             yield f"{package}/{inside.as_posix()}", path
-        # What a wheel brings along for its compiled modules, by the convention of auditwheel.
+        # Libraries that a wheel adds for its compiled modules, by the convention of auditwheel.
         libraries = root.with_name(f"{package}.libs")
         if libraries.is_dir():
             for path in sorted(libraries.iterdir()):
@@ -47,17 +47,17 @@ def files() -> Iterator[tuple[str, Path]]:
 
 
 def python_files() -> Iterator[tuple[str, Path]]:
-    """Those of Harebell that are Python and can be imported from a zip."""
+    """Return Harebell's Python files, which can be imported from a zip."""
     for name, path in files():
         if name.split("/")[0].endswith("harebell") and path.suffix == ".py":
             yield name, path
 
 
 def make_archive(directory: Path, chosen: Iterable[tuple[str, Path]] | None = None) -> Path:
-    """The archive in a folder; it is made when there is none of these files.
+    """Return the archive; build it if the directory has none with these files.
 
     Args:
-        directory: where it is kept.
+        directory: where it is stored.
         chosen: names in the archive, and the files; None for all that executors need.
 
     Raises:
@@ -84,7 +84,7 @@ def make_archive(directory: Path, chosen: Iterable[tuple[str, Path]] | None = No
 
 
 def settings(archive: Path, chosen: dict[str, str]) -> dict[str, str]:
-    """What makes Spark carry the archive and executors find it, beside what a program chose."""
+    """Return the settings for the archive, merged with those of the program."""
     carried = f"{archive}#{FOLDER}"
     others = chosen.get("spark.archives", "")
     paths = chosen.get("spark.executorEnv.PYTHONPATH", "")

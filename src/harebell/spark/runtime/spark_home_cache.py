@@ -1,16 +1,16 @@
-"""The cache that Spark starts from: an overlay of SPARK_HOME, and a class-data archive.
+"""Cache what makes Spark start faster: an overlay of SPARK_HOME, and a class-data archive.
 
     <cache>/harebell/spark/<key>/home/       SPARK_HOME for sessions on this machine
                                 python/lib/  the py4j zip only
                                 jars, bin... links to the installed pyspark
     <cache>/harebell/spark/<key>/classes.jsa class-data archive, made by `harebell spark warm`
 
-An installed pyspark brings itself a second time as `pyspark.zip`, which Spark puts first into the
-path of its Python workers. A zip has no compiled Python in it, so that each worker compiles
-pyspark anew, for about a second. The overlay leaves the zip out, and workers import the installed
-package. The archive saves the JVM from reading and checking some ten thousand classes again.
+An installed pyspark contains itself a second time as `pyspark.zip`, which Spark puts first in the
+path of its Python workers. The zip has no compiled Python, so each worker compiles pyspark again,
+for about a second. The overlay has no such zip, and workers import the installed package. With the
+class-data archive the JVM need not read and verify some ten thousand classes again.
 
-The key is a hash of what makes either invalid: another Java, another pyspark, other jars.
+The key is a hash of what invalidates either: another Java, another pyspark, other jars.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _LINKED = ("bin", "data", "jars", "licenses", "sbin")
 
 @dataclass(frozen=True)
 class SparkHomeCache:
-    """The folders of one Java and one Spark.
+    """The directories for one Java and one Spark.
 
     Args:
-        spark: the Spark that is installed, or that SPARK_HOME says.
-        directory: what is cached for it.
-        given: whether SPARK_HOME says it, so that no overlay may take its place.
+        spark: the Spark that is installed, or that SPARK_HOME names.
+        directory: the cached files for it.
+        given: whether SPARK_HOME names it, so that no overlay may replace it.
     """
 
     spark: Path
@@ -55,16 +55,16 @@ class SparkHomeCache:
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where Harebell keeps what it can make again: XDG_CACHE_HOME, else ~/.cache."""
+    """Return Harebell's cache directory: in XDG_CACHE_HOME, else in ~/.cache."""
     environment = os.environ if environment is None else environment
     given = environment.get("XDG_CACHE_HOME", "")
-    # The specification of these folders says that relative ones are to be ignored.
+    # The XDG specification requires that relative paths are ignored.
     base = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
     return base / "harebell" / "spark"
 
 
 def installed_spark() -> Path:
-    """The folder of the installed pyspark.
+    """Return the directory of the installed pyspark.
 
     Raises:
         SessionError: it is not installed.
@@ -76,15 +76,15 @@ def installed_spark() -> Path:
 
 
 def find_cache(java: Java, environment: Mapping[str, str] | None = None) -> SparkHomeCache:
-    """The folders for a Java and the Spark that would run with it.
+    """Return the cache for a Java and the Spark that would run with it.
 
     Raises:
-        SessionError: there is no Spark.
+        SessionError: Spark is not installed.
     """
     environment = os.environ if environment is None else environment
     root = cache_folder(environment)
     home = environment.get("SPARK_HOME", "")
-    # An overlay that an earlier session set as SPARK_HOME counts as none.
+    # Ignore a SPARK_HOME that an earlier session set to an overlay.
     given = bool(home) and not Path(home).is_relative_to(root)
     spark = Path(home) if given else installed_spark()
     jars = spark / "jars"
@@ -102,14 +102,14 @@ def find_cache(java: Java, environment: Mapping[str, str] | None = None) -> Spar
 
 
 def make_overlay(places: SparkHomeCache) -> Path:
-    """The overlay, made when it is not there; the Spark itself where SPARK_HOME says one.
+    """Return the overlay; make it if missing. Return the Spark itself if SPARK_HOME names one.
 
     Raises:
         OSError: the cache cannot be written.
     """
     if places.given or places.overlay.is_dir():
         return places.spark if places.given else places.overlay
-    # Whole or not at all, also when two sessions start at once.
+    # Rename into place: atomic, also when two sessions start at once.
     draft = places.directory / f"home-{os.getpid()}-{secrets.token_hex(4)}"
     library = draft / "python" / "lib"
     library.mkdir(parents=True)

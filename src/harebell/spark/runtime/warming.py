@@ -1,10 +1,10 @@
-"""Make the class-data archive: a short session that loads the classes pipelines load.
+"""Build the class-data archive: run a short session that loads the classes of pipelines.
 
     python -m harebell.spark.runtime.warming FILE
 
-The JVM writes the archive when it ends (-XX:ArchiveClassesAtExit), with all classes that it has
-loaded until then. So the lesson touches everything that a pipeline uses: a Python source and sink,
-a micro-batch query, SQL, JSON, Parquet.
+The JVM writes the archive when it exits (-XX:ArchiveClassesAtExit), with all classes that are
+loaded then. So the training run uses everything that a pipeline uses: a Python source and sink, a
+micro-batch query, SQL, JSON, Parquet.
 """
 
 from __future__ import annotations
@@ -43,67 +43,67 @@ class LessonReader(DataSourceReader, DataSourceStreamReader):
     """A few rows in Arrow, as a table and as one micro-batch."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Before the rows."""
+        """Return the offset before the rows."""
         return {"rows": 0}
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802
-        """After them."""
+        """Return the offset after the rows."""
         return {"rows": _ROWS}
 
     def partitions(self, *_ends: Any) -> list[InputPartition]:
-        """One."""
+        """Return one partition."""
         return [InputPartition(0)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows."""
+        """Return the rows."""
         yield pa.record_batch({"value": pa.array([b'{"n": 1}'] * _ROWS, pa.binary())})
 
 
 class LessonWriter(DataSourceStreamArrowWriter):
-    """Counts what it gets."""
+    """Count the rows of each partition."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Count."""
+        """Count the rows."""
         assert sum(batch.num_rows for batch in iterator) >= 0, "rows are counted"
         return WriterCommitMessage()
 
 
 class LessonSource(DataSource):
-    """A source and a sink that need no broker."""
+    """A source and a sink without a broker."""
 
     @classmethod
     def name(cls) -> str:
-        """Its format."""
+        """Return the name of the format."""
         return "harebell_lesson"
 
     def schema(self) -> str:
-        """One column, as messages have it."""
+        """Return one column, as messages have it."""
         return "value binary"
 
     def reader(self, schema: StructType) -> LessonReader:
-        """For spark.read."""
+        """Return the reader for spark.read."""
         return LessonReader()
 
     def streamReader(self, schema: StructType) -> LessonReader:  # noqa: N802
-        """For spark.readStream."""
+        """Return the reader for spark.readStream."""
         return LessonReader()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> LessonWriter:  # noqa: N802
-        """For writeStream."""
+        """Return the writer for writeStream."""
         return LessonWriter()
 
 
 def warm(*, rebuild: bool = False) -> tuple[Path, bool]:
-    """Make the archive in a process of its own.
+    """Build the archive in a separate process.
 
     Args:
-        rebuild: also when there is one.
+        rebuild: also if there is one.
 
     Returns:
-        The archive, and whether it was made now.
+        The archive, and whether it was built now.
 
     Raises:
-        SessionError: Spark cannot be started here, or the archive could not be made.
+        SessionError: Spark cannot start here, or the archive could not be built.
     """
     places = find_cache(find_java())
     if places.archive.is_file() and not rebuild:
@@ -127,16 +127,16 @@ def warm(*, rebuild: bool = False) -> tuple[Path, bool]:
 
 
 def _run_lesson(draft: Path) -> tuple[int, str]:
-    """Hold the lesson in a group of processes that is gone afterwards, its JVM too.
+    """Run the training session in a process group that is killed afterwards, with its JVM.
 
     Returns:
-        Its exit code, and what it printed.
+        Its exit code and output.
 
     Raises:
-        TimeoutExpired: it takes too long.
+        TimeoutExpired: it took too long.
     """
     command = [sys.executable, "-m", "harebell.spark.runtime.warming", str(draft)]
-    # A file and no pipe: a JVM that is left would hold a pipe open, and nothing would end.
+    # A file, not a pipe: a JVM that survives would keep a pipe open, and reading would block.
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         lesson = subprocess.Popen(  # noqa: S603 - our own module
             command,
@@ -148,7 +148,7 @@ def _run_lesson(draft: Path) -> tuple[int, str]:
         try:
             lesson.wait(SPARK_WARM_SECONDS)
         finally:
-            # Whatever ended the lesson, an error, the time or Ctrl-C: no JVM stays behind.
+            # Whatever ended the run, an error, the timeout or Ctrl-C: no JVM survives.
             with suppress(ProcessLookupError):
                 os.killpg(lesson.pid, signal.SIGKILL)
             lesson.wait()
@@ -157,7 +157,7 @@ def _run_lesson(draft: Path) -> tuple[int, str]:
 
 
 def teach(spark: SparkSession, directory: Path) -> None:
-    """Use what pipelines use."""
+    """Run what pipelines use."""
     spark.dataSource.register(LessonSource)
     rows = spark.read.format("harebell_lesson").load()
     rows.createOrReplaceTempView("lesson")
@@ -183,8 +183,8 @@ def teach(spark: SparkSession, directory: Path) -> None:
 
 
 def main(archive: Path) -> None:
-    """Hold the lesson and wait until the JVM has written the archive."""
-    # Imported here: the module is also imported by executors, for LessonReader.
+    """Run the training session and wait until the JVM has written the archive."""
+    # Imported here: executors import this module, too, for LessonReader.
     from harebell.spark.session import build_session
 
     with tempfile.TemporaryDirectory(prefix="harebell-warm-") as directory:
@@ -205,7 +205,7 @@ def main(archive: Path) -> None:
 
 
 if __name__ == "__main__":
-    # By its name, not as __main__: executors import the lesson from where it stands.
+    # By its name, not as __main__: executors import the module by name.
     from harebell.spark.runtime import warming
 
     warming.main(Path(sys.argv[1]))

@@ -1,14 +1,13 @@
-"""Publish at least once: frames made from columns, confirms in flight, returns counted.
+"""Publish at least once: build frames from columns, track confirms and returns.
 
-Works with every broker that speaks AMQP 0-9-1 with confirms. A task that fails is tried again by
-Spark from its first row, and so is a micro-batch that was not committed: rows may be published
-more than once, and none is lost. The same holds when the connection is lost: what was not confirmed
-is published again over a new one.
+Works with every broker that supports AMQP 0-9-1 with confirms. Spark repeats a failed task from its
+first row, and also a micro-batch that was not committed: rows may be published more than once, and
+none is lost. The same holds when the connection is lost: unconfirmed rows are published again over
+a new one.
 
-With `publishing-id` each row carries the number of its micro-batch and its own within the
-partition, and the broker drops what it has taken before. That is exactly once when a repeated
-partition has the same rows in the same order, as it has without a shuffle over a source that can
-be read again.
+With `publishing-id` each row has the number of its micro-batch and its own number within the
+partition, and the broker drops duplicates. That is exactly once if a repeated partition has the
+same rows in the same order, as it has without a shuffle over a source that can be read again.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from harebell.spark.options.sink_options import PUBLISHING_ID
 from harebell.spark.writing.write_target import SinkError, TaskResult, WriteTarget
 
 _ROW_BITS = 32
-"""Of a publishing id: those of the row; the number of the micro-batch stands above them."""
+"""Bits of a publishing id for the row; the number of the micro-batch is above them."""
 
 
 class _Piece(NamedTuple):
     """A record batch.
 
     Args:
-        data: as Arrow's IPC format has it.
+        data: in Arrow's IPC format.
         first: number of its first row within the partition.
     """
 
@@ -45,15 +44,15 @@ class _Piece(NamedTuple):
 
 
 class ConfirmedWriter:
-    """The rows of a task on their way to the broker, until they are confirmed.
+    """Publish the rows of a task until all are confirmed.
 
     Args:
         aim: where they go.
         batches: the rows.
-        done: is filled in.
+        done: the result, updated while rows are published.
 
     Attributes:
-        progress: rows below this are settled.
+        progress: rows below this number are confirmed or returned.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class ConfirmedWriter:
         """Publish what is not confirmed, over a new connection.
 
         Raises:
-            AMQPError: the broker did not take them.
+            AMQPError: the broker refused them.
             BatchError: a row cannot become a message.
         """
         options, done = self._aim.options, self._done
@@ -96,7 +95,7 @@ class ConfirmedWriter:
             done.refused += publisher.tally.refused
 
     def _numbered(self) -> Iterator[_Piece]:
-        """What is not confirmed, and then what is new."""
+        """Yield unconfirmed pieces, then new ones."""
         yield from list(self._kept)
         for data in self._pieces:
             piece = _Piece(data, self._done.rows)
@@ -104,7 +103,7 @@ class ConfirmedWriter:
             yield piece
 
     def _publish(self, publisher: RowPublisher, piece: _Piece, before: int) -> None:
-        """The rows of one piece that are not settled, as there is room for them."""
+        """Publish the unconfirmed rows of one piece, as the window allows."""
         rows, done = self._rows, self._done
         count = self._aim.load(rows, piece.data)
         done.rows = max(done.rows, piece.first + count)
@@ -120,11 +119,11 @@ class ConfirmedWriter:
 
 
 class _Returns:
-    """What came back, and goes to the dead-letter exchange or is counted.
+    """Returned messages: publish them to the dead-letter exchange, or count them.
 
     Args:
         aim: where rows go.
-        done: is filled in.
+        done: the result.
     """
 
     def __init__(self, aim: WriteTarget, done: TaskResult) -> None:
@@ -132,14 +131,14 @@ class _Returns:
         self._done = done
         self._publisher: RowPublisher | None = None
         self._channel: blocking.Channel | None = None
-        # No more can come back at once than wait for their confirm, and those of the next step.
-        # Without a dead-letter exchange a few are enough to say what is wrong.
+        # No more can be returned at once than are unconfirmed, plus those of the next step.
+        # Without a dead-letter exchange a few are enough for the error text.
         most = 2 * aim.options.max_in_flight
         self._keep = most if self._exchange else SPARK_EXAMPLES
 
     def begin(self, connection: blocking.Connection, publisher: RowPublisher) -> None:
-        """Rows are published by another publisher from now on."""
-        # What came back over the connection before and was not dealt with.
+        """Continue with the publisher of a new connection."""
+        # Messages that the connection before returned and that are not handled yet.
         left = [] if self._publisher is None else self._publisher.returned
         self._publisher = publisher
         self._channel = connection.channel() if self._exchange else None
@@ -148,7 +147,7 @@ class _Returns:
         self.take()
 
     def take(self) -> None:
-        """Publish what has come back to the dead-letter exchange, or keep the first of them."""
+        """Publish returned messages to the dead-letter exchange, or keep the first ones."""
         publisher = self._publisher
         assert publisher is not None, "it has begun"
         returned = publisher.returned
@@ -161,7 +160,7 @@ class _Returns:
                 self._keep = publisher.keep_returned = 0
             return
         try:
-            # As they were, to the other exchange, under their own routing keys.
+            # Unchanged, with their own routing keys.
             self._channel.publish_many(
                 (_letter(one, self._exchange) for one in returned), mandatory=True
             )

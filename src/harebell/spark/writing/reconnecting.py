@@ -1,8 +1,8 @@
-"""Run work over a connection that may be lost: connect again and continue.
+"""Run work over a connection that may be lost: reconnect and continue.
 
-What is done so bears being done twice: staged pieces have numbers, a batch that is committed stays
-so, and rows that are published at least once may be published again. The broker has to be back
-within the option `reconnectTimeout`; the time starts again whenever the work makes progress.
+The work must be idempotent: staged pieces have numbers, a committed batch stays committed, and
+rows that are published at least once may be published again. The broker must return within the
+option `reconnectTimeout`; the time starts again whenever the work makes progress.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ def run_reconnecting(
     known: bool,
     rows: int = 0,
 ) -> T:
-    """What the work returns, after as many connections as it takes.
+    """Return the result of the work, on as many connections as necessary.
 
     Args:
         aim: where the broker is, and how long it may be away.
-        what: it is for, as operators see it.
-        work: is called again with each new connection.
-        progress: grows when the work comes further.
-        known: whether the broker has been there before. Else the first connection is not tried
-            twice: its address may be wrong.
-        rows: that one call of the work is about.
+        what: purpose of the connection, as shown in management.
+        work: called again with each new connection.
+        progress: grows when the work progresses.
+        known: whether an earlier connection succeeded. Else the first connection is not retried:
+            its address may be wrong.
+        rows: number of rows that one call of the work handles.
 
     Raises:
-        SinkError: the connection was lost, and the broker is not back in time.
-        AMQPError: the broker refuses, or was never there.
+        SinkError: the connection was lost, and the broker did not return in time.
+        AMQPError: the broker refuses, or was never reached.
     """
     patience = aim.options.reconnect_timeout
     reached, give_up = -1, 0.0
@@ -74,7 +74,7 @@ def run_reconnecting(
 
 
 def _gone(error: AMQPError) -> bool:
-    """Whether the broker or the network failed, without refusing the client."""
+    """True if the broker or the network failed, without refusing the client."""
     return recoverable(error) or (isinstance(error, ConnectionFailed) and not refused(error))
 
 
@@ -82,5 +82,5 @@ def _leave(connection: Connection) -> None:
     try:
         connection.close()
     except AMQPError as error:
-        # Everything was confirmed, or another error is being raised already.
+        # Everything was confirmed, or another error is raised already.
         _LOG.debug("closing a connection: %s", error)

@@ -2,7 +2,7 @@
 
     writer(), streamWriter()   on the driver, for every batch: options and columns are checked
     write(batches)             in a task, on an executor: the rows go to the broker
-    commit(), abort()          on the driver, in another process each time
+    commit(), abort()          on the driver, in a new process each time
 
 Objects are pickled from the one to the next, so nothing is connected in between.
 """
@@ -45,10 +45,10 @@ Messages = Sequence[WriterCommitMessage | None]
 
 
 class SinkSource(DataSource):
-    """The half of the format that writes."""
+    """The writing side of the format."""
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
-        """A writer for df.write."""
+        """Return a writer for df.write."""
         aim = _aim(self.options, schema, overwrite)
         options = aim.options
         run = str(uuid.uuid4())
@@ -58,7 +58,7 @@ class SinkSource(DataSource):
     def streamWriter(  # noqa: N802 - Spark's name
         self, schema: StructType, overwrite: bool
     ) -> StreamWriter:
-        """A writer for df.writeStream."""
+        """Return a writer for df.writeStream."""
         aim = _aim(self.options, schema, overwrite=False)
         if aim.options.publisher is not None:
             raise OptionError(
@@ -70,12 +70,12 @@ class SinkSource(DataSource):
 
 @dataclass(frozen=True)
 class Job:
-    """Which batch write this is.
+    """The identity of a batch write.
 
     Args:
-        publisher: who publishes.
+        publisher: name of the publisher.
         run: of the publisher.
-        batch: which of its batches.
+        batch: number of its batch.
     """
 
     publisher: str
@@ -99,11 +99,11 @@ def _aim(given: Mapping[str, str], schema: StructType, overwrite: bool) -> Write
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Writes a data frame.
+    """Write a data frame.
 
     Args:
-        aim: where to, and how.
-        job: which write this is.
+        aim: where and how to publish.
+        job: identity of the write.
     """
 
     def __init__(self, aim: WriteTarget, job: Job) -> None:
@@ -111,58 +111,58 @@ class BatchWriter(DataSourceArrowWriter):
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
-        """One partition, on an executor."""
+        """Write one partition, on an executor."""
         job = self._job
         task = Task.of_job(job.publisher, job.run, job.batch)
         return _write(self._aim, task, iterator, known=False)
 
     def commit(self, messages: Messages) -> None:
-        """All partitions were written."""
-        # A write without a name is never repeated: its publisher is not needed again.
+        """Commit the batch: all partitions are written."""
+        # A write without a name is never repeated: its publisher is not used again.
         _commit(self._aim, messages, forget=self._aim.options.publisher is None)
 
     def abort(self, messages: Messages) -> None:
-        """A partition could not be written."""
-        # Where every task failed there are no messages, and yet something may be staged.
+        """Abort the batch: a partition failed."""
+        # If every task failed there are no results, and yet rows may be staged.
         job = self._job
         _abort(self._aim, messages, Task(job.publisher, job.run, job.batch, 0, 0))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Writes the micro-batches of a streaming query.
+    """Write the micro-batches of a streaming query.
 
     Args:
-        aim: where to, and how.
+        aim: where and how to publish.
     """
 
     def __init__(self, aim: WriteTarget) -> None:
         self._aim = aim
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
-        """One partition of a micro-batch, on an executor."""
+        """Write one partition of a micro-batch, on an executor."""
         task = Task.of_query()
-        # A query that has come this far has seen the broker.
+        # The query has connected to the broker before.
         return _write(self._aim, task, iterator, known=task.batch > 0)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
-        """All partitions of a micro-batch were written; also said again after a restart."""
+        """Commit a micro-batch: all partitions are written; repeated after a restart."""
         _commit(self._aim, messages)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        """A partition of a micro-batch could not be written."""
+        """Abort a micro-batch: a partition failed."""
         _abort(self._aim, messages)
 
 
 class _Writing:
-    """The rows of a task on their way to the broker.
+    """Publish the rows of a task.
 
     Args:
-        aim: where to, and how.
-        task: which rows.
+        aim: where and how to publish.
+        task: identity of the rows.
         batches: the rows.
 
     Attributes:
-        done: what was done.
+        done: the result.
     """
 
     def __init__(self, aim: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch]) -> None:
@@ -172,7 +172,7 @@ class _Writing:
         self._way: staged.StagedWriter | confirmed.ConfirmedWriter | None = None
 
     def run(self, connection: Connection) -> None:
-        """Go on, over a new connection."""
+        """Continue over a new connection."""
         if self._way is None:
             mode = self.done.mode = self._aim.mode(connection, EXACTLY_ONCE, _NEEDS)
             kind = staged.StagedWriter if mode == EXACTLY_ONCE else confirmed.ConfirmedWriter
@@ -180,12 +180,12 @@ class _Writing:
         self._way.run(connection)
 
     def give_up(self) -> None:
-        """The task failed: discard what it has staged."""
+        """Discard what the failed task has staged."""
         if isinstance(self._way, staged.StagedWriter) and self._way.progress:
             staged.discard(self._aim, self.done.task)
 
     def progress(self) -> int:
-        """How much the broker has taken."""
+        """Amount of work that the broker has accepted."""
         return 0 if self._way is None else self._way.progress
 
 
@@ -201,10 +201,10 @@ def _write(
         address = aim.options.url.address
         raise SinkError(f"rows could not be written to {address}: {error}") from error
     except SinkError:
-        # The broker is gone, or another run has dropped what was staged.
+        # The broker is unreachable, or another run has deleted what was staged.
         raise
     except BaseException:
-        # The rows themselves could not be made, or Spark stops the task.
+        # The rows themselves are invalid, or Spark stops the task.
         writing.give_up()
         raise
     return writing.done
@@ -238,7 +238,7 @@ def _commit(aim: WriteTarget, messages: Messages, *, forget: bool = False) -> No
 
 
 def _complain(aim: WriteTarget, finished: list[TaskResult]) -> None:
-    """Fail when rows that were to reach a queue have not."""
+    """Raise an error if rows that must reach a queue did not."""
     rows = sum(one.rows for one in finished)
     refused = sum(one.refused for one in finished)
     if refused:
@@ -257,12 +257,12 @@ def _complain(aim: WriteTarget, finished: list[TaskResult]) -> None:
 
 
 def _abort(aim: WriteTarget, messages: Messages, job: Task | None = None) -> None:
-    """Have the broker forget what was staged.
+    """Delete what was staged.
 
     Args:
-        aim: where that is.
-        messages: of the tasks that have ended.
-        job: any task, where that is known without such a message.
+        aim: where it is staged.
+        messages: results of the tasks that have ended.
+        job: identity of the write, if known without a result.
     """
     finished = _done(messages)
     staging = [one.task for one in finished if one.mode == EXACTLY_ONCE]
@@ -272,5 +272,5 @@ def _abort(aim: WriteTarget, messages: Messages, job: Task | None = None) -> Non
     try:
         staged.abort(aim, task)
     except AMQPError as error:
-        # It is forgotten after a while by itself, and never published.
+        # The broker deletes it after a while, and never publishes it.
         _LOG.warning("what was staged could not be dropped: %s", error)

@@ -1,14 +1,14 @@
-"""The columns that a sink takes, and which of them a data frame has.
+"""The columns that a sink accepts, and those of them that a data frame has.
 
     value                      binary or string    the body; required
-    exchange, routing_key      string              where to, unless the options say it
-    properties                 struct              any of the properties of basic
+    exchange, routing_key      string              unless set by the options
+    properties                 struct              any of the properties of class basic
     headers                    map<string,string>
-    headers_raw                binary              a field table; wins over headers
+    headers_raw                binary              a field table; overrides headers
 
-What else a source gives (`queue`, `offset`, ...) says where a message came from and is left out,
-so that a stream can be written as it was read. For the same reason an option counts for all rows,
-as with Kafka's sink. Any other column is taken for a mistake.
+Other columns of a source (`queue`, `offset`, ...) describe where a message came from and are left
+out, so that a stream can be written as it was read. For the same reason an option overrides the
+column for all rows, as with Kafka's sink. Any other column is an error.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Written:
     """The columns that become messages.
 
     Args:
-        columns: their names.
-        fields: those of `properties`.
-        schema: the same in Arrow, in the types that the kernel reads.
+        columns: names of the columns.
+        fields: names of the fields of `properties`.
+        schema: their Arrow schema, in the types that the kernel reads.
     """
 
     columns: tuple[str, ...]
@@ -60,7 +60,7 @@ class Written:
 
     @property
     def words(self) -> str:
-        """The columns as the class stage names them."""
+        """The columns in the notation of class stage."""
         named: list[str] = []
         for name in self.columns:
             if name == "properties":
@@ -70,7 +70,7 @@ class Written:
         return ",".join(named)
 
     def fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """These columns of a batch, in these types.
+        """Return these columns of a batch, cast to these types.
 
         Raises:
             SinkSchemaError: a number does not fit.
@@ -90,19 +90,19 @@ class Written:
 def _fit(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(wanted) or array.type.equals(wanted):
         return array.cast(wanted)
-    # Field by field: the data frame may have them in another order, or more of them.
+    # Field by field: the data frame may have them in another order, or have more.
     children = [_fit(array.field(field.name), field.type) for field in wanted]
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
 
 
 def written(schema: StructType, *, ignore_unknown: bool, keyed: bool, aimed: bool) -> Written:
-    """Which columns of a data frame become messages.
+    """Return the columns of a data frame that become messages.
 
     Args:
         schema: of the data frame.
-        ignore_unknown: leave out what there is no place for.
-        keyed: whether the options say a routing key.
-        aimed: whether the options say an exchange.
+        ignore_unknown: leave out columns that messages do not have.
+        keyed: whether the options set a routing key.
+        aimed: whether the options set an exchange.
 
     Raises:
         SinkSchemaError: which column is missing, unknown, or of a wrong type.

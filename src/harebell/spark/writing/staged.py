@@ -1,10 +1,10 @@
-"""Publishing exactly once: tasks stage record batches, the driver commits them by number.
+"""Publish exactly once: tasks stage record batches, the driver commits them by number.
 
-    executors   stage.open, stage.append ...    their rows wait in the broker, invisible
+    executors   stage.open, stage.append ...    the broker stores their rows, invisible
     driver      stage.commit(batch N, parts)    all rows at once, together with "N is committed"
 
-Which rows a task staged does not matter for what happens when it is repeated: only the parts that
-the driver names are published, and a batch that is committed is never published again.
+It does not matter which rows a repeated task stages: only the parts that the driver names are
+published, and a committed batch is never published again.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _LOG = logging.getLogger("harebell.spark")
 _NO_ROUTE = 312
 _STAGE = "stage"
 _GONE = "send the batch again"
-"""What the broker says when a part is not there."""
+"""The broker's error if a part is missing."""
 _AGAIN = "start the query again, which goes on from its checkpoint, or write the data frame again"
 
 
 class StagedWriter:
-    """The rows of a task on their way into the broker's stage.
+    """Stage the rows of a task in the broker.
 
-    Pieces are kept until there are too many of them, so that a broker that has lost what it had can
-    be given all of it again.
+    Pieces are kept up to a limit, so that they can be sent again to a broker that has lost what was
+    staged.
 
     Args:
         aim: where they go.
         batches: the rows.
-        done: is filled in.
+        done: the result.
 
     Attributes:
-        progress: how many pieces the broker has taken.
+        progress: number of pieces that the broker has staged.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class StagedWriter:
         self._taken = 0
 
     def run(self, connection: blocking.Connection) -> None:
-        """Stage what is left, over a new connection.
+        """Stage the remaining pieces, over a new connection.
 
         Raises:
-            SinkError: another run of the query has taken over, or the broker has lost too much.
+            SinkError: another run of the query has fenced it, or the broker has lost too much.
             AMQPError: the broker refuses the rows.
         """
         task = self._done.task
@@ -98,7 +98,7 @@ class StagedWriter:
                 data=piece,
             )
             waiting.append((number, call))
-            # Also when there is room: else nothing would be written before it is full.
+            # Also while the window has room: else nothing would be written until it is full.
             connection.pump(0.0)
             while len(waiting) > SPARK_PIECES_IN_FLIGHT:
                 self._finish(connection, *waiting.popleft())
@@ -106,7 +106,7 @@ class StagedWriter:
             self._finish(connection, *waiting.popleft())
 
     def _numbered(self) -> Iterator[tuple[int, bytes]]:
-        """What is kept, and then what is new; a piece that is there already is passed over."""
+        """Yield kept pieces, then new ones; skip pieces that are staged already."""
         yield from enumerate(list(self._kept), self._first)
         for piece in self._pieces:
             self._kept.append(piece)
@@ -126,23 +126,23 @@ class StagedWriter:
 def commit(
     aim: WriteTarget, task: Task, finished: list[TaskResult], *, forget: bool
 ) -> stages.Committed:
-    """Publish what tasks have staged, unless that was done before.
+    """Publish what tasks have staged, unless the batch is committed already.
 
     Args:
         aim: where the rows go.
-        task: any of the batch.
-        finished: what all of its tasks did.
-        forget: whether the publisher has no other batches.
+        task: any task of the batch.
+        finished: results of all tasks.
+        forget: whether to delete the publisher, which has no other batches.
 
     Raises:
-        SinkError: rows reach no queue, or another run of the query has taken over.
+        SinkError: rows are unroutable, or another run of the query has fenced this one.
         AMQPError: the broker refuses the batch.
     """
 
     def work(connection: blocking.Connection) -> stages.Committed:
         channel = connection.channel(confirms=False)
         with _telling(task):
-            # A batch without rows may be the first that this run has to do with the broker.
+            # For a batch without rows this may be the first request of this run to the broker.
             channel.stage_open(task.publisher, task.run)
             return _commit(aim, channel, task, finished)
 
@@ -154,7 +154,7 @@ def commit(
 
 
 def _forget(aim: WriteTarget, task: Task) -> None:
-    """Forget a publisher that is not needed again; an error here changes nothing published."""
+    """Delete a publisher that is not used again; an error here changes nothing published."""
     try:
         with aim.connect("commit") as connection:
             connection.channel(confirms=False).publisher_forget(task.publisher)
@@ -201,10 +201,10 @@ def _commit(
 
 
 def abort(aim: WriteTarget, task: Task) -> None:
-    """Forget what tasks have staged.
+    """Delete what tasks have staged.
 
     Raises:
-        AMQPError: the broker cannot be asked; what is staged goes after a while by itself.
+        AMQPError: the broker cannot be reached; it deletes staged rows after a while itself.
     """
     with aim.connect("abort") as connection:
         if _STAGE not in connection.extensions:
@@ -218,7 +218,7 @@ def abort(aim: WriteTarget, task: Task) -> None:
 
 
 def discard(aim: WriteTarget, task: Task) -> None:
-    """Forget what one attempt has staged; when that fails it goes after a while by itself."""
+    """Delete what one attempt has staged; if that fails the broker does it after a while."""
     try:
         with aim.connect("discard") as connection:
             connection.channel(confirms=False).stage_discard(
@@ -229,7 +229,7 @@ def discard(aim: WriteTarget, task: Task) -> None:
 
 
 class _telling:  # noqa: N801 - used as a statement
-    """Says in the words of a query that it was fenced."""
+    """Translate the error of a fenced publisher into the terms of a query."""
 
     def __init__(self, task: Task) -> None:
         self._task = task

@@ -1,8 +1,8 @@
 """The target of a write task, the task itself, and its result.
 
-Aim           where rows go and how, made on the driver, pickled to the executors
-Task          which part of which batch this is; only executors know that
-Done          what a task did: the commit message that goes back to the driver
+WriteTarget   where and how to publish, made on the driver, pickled to the executors
+Task          which part of which batch, known on the executor only
+TaskResult    what a task did: the commit message that is returned to the driver
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class SinkError(HarebellError):
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """Where rows go, and how.
+    """Where and how rows are published.
 
     Args:
-        options: what the user asked for.
-        written: which columns become messages.
+        options: the options of the user.
+        written: the columns that become messages.
     """
 
     options: SinkOptions
     written: Written
 
     def rows(self) -> Rows:
-        """A kernel for these columns."""
+        """Return a kernel for these columns."""
         options, written = self.options, self.written
         return Rows(
             written.columns,
@@ -55,23 +55,23 @@ class WriteTarget:
         )
 
     def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-        """Each batch as one message of Arrow's IPC format; those without rows are left out."""
+        """Yield each batch as one message of Arrow's IPC format; skip those without rows."""
         for batch in batches:
             if batch.num_rows:
                 yield self.written.fitted(batch).serialize().to_pybytes()
 
     def load(self, rows: Rows, piece: bytes) -> int:
-        """Hand a piece to the kernel; how many rows it has."""
+        """Pass a piece to the kernel; return its number of rows."""
         found = decode_batch(piece, self.written.columns, self.written.fields)
         rows.load(piece, found.rows, found.entries, found.spans)
         return found.rows
 
     def connect(self, what: str, rows: int = 0) -> blocking.Connection:
-        """A connection to the broker.
+        """Open a connection to the broker.
 
         Args:
-            what: it is for, as operators see it.
-            rows: that one call is about; each gives it some more time.
+            what: purpose of the connection, as shown in management.
+            rows: rows that one call handles; more rows get more time.
         """
         timeout = self.options.confirm_timeout + rows / SPARK_COMMITTED_PER_SECOND
         url = self.options.url
@@ -80,15 +80,15 @@ class WriteTarget:
         return blocking.connect(url, call_timeout=timeout, background_heartbeats=True)
 
     def mode(self, connection: blocking.Connection, default: str, needs: dict[str, str]) -> str:
-        """How often rows are published with this broker.
+        """Return the delivery guarantee with this broker.
 
         Args:
-            connection: to it.
-            default: when no option says it and the broker can.
-            needs: the class of Harebell's own that each way needs.
+            connection: the connection to it.
+            default: used if no option sets one and the broker supports it.
+            needs: the class of Harebell's own that each guarantee needs.
 
         Raises:
-            SinkError: the option asks for what the broker cannot.
+            SinkError: the broker does not support the option.
         """
         requested = self.options.delivery
         need = needs.get(requested or default)
@@ -105,14 +105,14 @@ class WriteTarget:
 
 @dataclass(frozen=True)
 class Task:
-    """Which rows these are.
+    """The identity of the rows of a task.
 
     Args:
-        publisher: the name of the publisher: that of the options, or of the streaming query.
-        run: of the publisher, which is new with every start of a query or a batch write.
-        batch: which of its batches.
-        part: the partition.
-        attempt: the attempt to write it, unlike all others of this Spark.
+        publisher: name of the publisher: from the options, or of the streaming query.
+        run: run of the publisher, unique for each start of a query or batch write.
+        batch: number of the batch.
+        part: number of the partition.
+        attempt: the attempt to write it, unique within this Spark.
     """
 
     publisher: str
@@ -123,7 +123,7 @@ class Task:
 
     @classmethod
     def of_query(cls) -> Task:
-        """The task of a streaming query that this process works on."""
+        """Return the task of a streaming query in this process."""
         context = _context()
         return cls(
             f"spark/{context.getLocalProperty(_QUERY)}",
@@ -135,7 +135,7 @@ class Task:
 
     @classmethod
     def of_job(cls, publisher: str, run: str, batch: int) -> Task:
-        """The task of a batch write that this process works on."""
+        """Return the task of a batch write in this process."""
         context = _context()
         return cls(publisher, run, batch, context.partitionId(), context.taskAttemptId())
 
@@ -151,13 +151,13 @@ class TaskResult(WriterCommitMessage):
     """What a task did.
 
     Args:
-        mode: how it published.
-        task: which rows.
-        rows: how many.
-        unroutable: how many no queue wanted.
-        dead_lettered: how many of these went to the dead-letter exchange.
-        examples: where the first of these were to go.
-        refused: how many the broker answered with basic.nack.
+        mode: delivery guarantee.
+        task: identity of the rows.
+        rows: number of rows.
+        unroutable: number of rows that reached no queue.
+        dead_lettered: number of these that were published to the dead-letter exchange.
+        examples: routes of the first of these.
+        refused: number of rows that the broker answered with basic.nack.
     """
 
     mode: str

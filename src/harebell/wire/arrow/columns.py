@@ -1,7 +1,7 @@
 """The columns of a message in a queue: their names, types and order.
 
-Who reads names the columns that are wanted, separated by commas. `properties` are all fields of the
-property list, `properties.message_id` is one of them:
+A client names columns, separated by commas. `properties` is a struct of all properties, and
+`properties.message_id` is one field of it:
 
     offset,routing_key,value,properties.message_id,properties.app_id
 """
@@ -57,23 +57,23 @@ COLUMNS = {
     "headers_json": UTF8,
     "headers_raw": BINARY,
 }
-"""Every column that a message has."""
+"""All columns of a message."""
 
 
 @dataclass(frozen=True)
 class ArrowSelection:
-    """The wanted columns.
+    """The selected columns.
 
     Args:
-        columns: their names, in their order.
-        fields: names of the wanted fields of `properties`, in their order.
+        columns: names of the columns, in their order.
+        fields: names of the selected fields of `properties`, in their order.
     """
 
     columns: tuple[str, ...]
     fields: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The selection as it is written down."""
+        """The selection as a list of names."""
         names: list[str] = []
         for column in self.columns:
             if column == PROPERTIES and self.fields != tuple(FIELDS):
@@ -95,10 +95,10 @@ class ArrowSelection:
 
 
 def selection(text: str) -> ArrowSelection:
-    """What a list of names asks for.
+    """Return the selection for a list of names.
 
     Raises:
-        ValueError: a name that no column has, or one that stands there twice.
+        ValueError: a column does not exist, or is named twice.
     """
     columns: list[str] = []
     fields: list[str] = []

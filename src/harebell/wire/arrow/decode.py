@@ -1,7 +1,7 @@
-"""Record batches that a peer sent: where their buffers are, for the kernel that reads the rows.
+"""Decode record batches of a peer: locate the buffers, for the kernel that reads the rows.
 
-What arrives is one encapsulated message of Arrow's IPC format (`encode.py` draws it), without the
-schema, for both sides know the columns. Nothing is copied here, and no row is looked at.
+The input is one encapsulated message of Arrow's IPC format (`encode.py` documents it), without the
+schema, because both sides know the columns. Nothing is copied here, and rows are not read.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _U8 = Struct("<B")
 _CONTINUATION = 0xFFFF_FFFF
 _RECORD_BATCH = 3
 _VERSIONS = (3, 4)
-"""Of the metadata, as numbered there: V4 and V5, which differ in nothing that is used here."""
+"""Metadata versions V4 and V5, by their numbers; they do not differ in what is used here."""
 
 _TEXT_BUFFERS = 3
 _NUMBERS = ("delivery_mode", "priority", "timestamp")
 
 
 class DecodedBatch(NamedTuple):
-    """Where things are in a record batch.
+    """The location of the buffers in a record batch.
 
     Args:
-        rows: how many it has.
-        entries: how many entries all maps of its column `headers` have.
-        spans: start and size of every buffer, counted from the first octet of the message.
+        rows: number of rows.
+        entries: number of entries in all maps of its column `headers`.
+        spans: start and size of every buffer, from the first byte of the message.
     """
 
     rows: int
@@ -42,15 +42,15 @@ class DecodedBatch(NamedTuple):
 
 
 def decode_batch(message: bytes, columns: Sequence[str], fields: Sequence[str]) -> DecodedBatch:
-    """Read the metadata of a record batch.
+    """Decode the metadata of a record batch.
 
     Args:
         message: the whole encapsulated message.
-        columns: those that it has, in their order.
-        fields: those that its column `properties` has, in their order.
+        columns: names of the columns, in their order.
+        fields: names of the fields of its column `properties`, in their order.
 
     Raises:
-        BatchError: it is no record batch, has other columns, or is cut off.
+        BatchError: it is not a record batch, has other columns, or is truncated.
     """
     if len(message) < _HEAD.size:
         raise BatchError(f"a record batch has more than {len(message)} octets")
@@ -94,7 +94,7 @@ def _nodes(table: ReadTable) -> list[tuple[int, int]]:
 def _entries(
     nodes: list[tuple[int, int]], rows: int, columns: Sequence[str], fields: Sequence[str]
 ) -> tuple[int, int]:
-    """Check the lengths of all arrays; returns the entries of all maps, and how many buffers."""
+    """Check the lengths of all arrays; return the entries of all maps and the count of buffers."""
     lengths: list[tuple[str, bool]] = []
     count = 0
     for name in columns:

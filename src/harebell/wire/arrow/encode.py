@@ -1,11 +1,11 @@
-"""Encapsulated messages of Arrow's IPC format: a schema, or a record batch.
+"""Encode messages of Arrow's IPC format: a schema, or a record batch.
 
     | FF FF FF FF | size of the metadata | metadata (a flatbuffer) | buffers, each padded |
       4             4, little-endian       a multiple of eight       to eight octets
 
-What a table has beside the buffers is in the metadata: a node per array (rows, nulls) and the
-place of every buffer, children behind their parents. A validity without nulls has no octets.
-A compressed buffer begins with the size that it had, eight octets.
+The metadata describes the buffers: a node per array (rows, nulls) and the position of every buffer,
+children after their parents. A validity buffer without nulls is empty. A compressed buffer begins
+with its uncompressed size, eight bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NONE = ""
 LZ4 = "lz4"
 
 END_OF_STREAM = _HEAD.pack(_CONTINUATION, 0)
-"""What follows the last message of a stream."""
+"""The end of a stream."""
 
 
 def _message(kind: int, header: FlatTable, body: int) -> bytes:
@@ -49,19 +49,19 @@ def _message(kind: int, header: FlatTable, body: int) -> bytes:
 
 
 def schema_message(columns: Iterable[ArrowColumn]) -> bytes:
-    """The message that a stream with these columns begins with."""
+    """Return the first message of a stream with these columns."""
     header = FlatTable({1: Vector([field_table(column) for column in columns])})
     return _message(_SCHEMA, header, 0)
 
 
 def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress | None) -> bytes:
-    """The message of a record batch.
+    """Return the message of a record batch.
 
     Args:
-        rows: how many rows there are.
-        nodes: (length, nulls) of every array, children behind their parents.
+        rows: number of rows.
+        nodes: (length, nulls) of every array, children after their parents.
         buffers: of the arrays in the same order; None for a validity without nulls.
-        compress: makes a frame of LZ4; None leaves the buffers as they are.
+        compress: returns a frame of LZ4; None for no compression.
     """
     places = bytearray()
     body: list[bytes] = []
@@ -88,10 +88,10 @@ def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress |
 
 
 def compressor(name: str) -> Compress | None:
-    """Find the function that compresses buffers; None for no compression.
+    """Return the function that compresses buffers; None for no compression.
 
     Raises:
-        ValueError: there is no such compression, or not here; the text says what to do.
+        ValueError: the compression is unknown or not installed; the text says what to do.
     """
     if name == NONE:
         return None

@@ -1,12 +1,12 @@
-"""Writing flatbuffers, the encoding of Arrow's metadata: tables, vectors and strings.
+"""Write flatbuffers, the encoding of Arrow's metadata: tables, vectors and strings.
 
-A flatbuffer refers forward by unsigned offsets, so everything is written in one pass: a node first,
-what it refers to behind it.
+A flatbuffer refers forward by unsigned offsets, so everything is written in one pass: a node
+first, then the nodes that it refers to.
 
     | root offset | vtable | table ............ | vtable | table | vector | string ...
                              ^ distance back to its vtable, then the fields, the widest first
 
-Scalars are aligned to their size, counted from the first octet of the buffer.
+Scalars are aligned to their size, from the first byte of the buffer.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _REFERENCE = 4
 _WIDEST = 8
 
 References = deque[tuple[int, "FlatNode"]]
-"""Where an offset is to be written, and to what."""
+"""An offset to write: its position, and its target."""
 
 
 class FlatNode(Protocol):
-    """Something that an offset can point to."""
+    """A node that an offset can point to."""
 
     def write(self, out: bytearray, references: References) -> int:
-        """Append it; returns where an offset to it points."""
+        """Append it; return the position that offsets to it point to."""
 
 
 class Scalar:
@@ -61,7 +61,7 @@ class FlatText:
         self._data = text.encode()
 
     def write(self, out: bytearray, references: References) -> int:
-        """Append its size, its octets and a zero."""
+        """Append its size, its bytes and a zero."""
         at = _pad(out, 0, _REFERENCE)
         out += _U32.pack(len(self._data)) + self._data + b"\0"
         return at
@@ -72,7 +72,7 @@ class Structs:
 
     Args:
         data: the structs, encoded.
-        count: how many there are.
+        count: number of structs.
     """
 
     __slots__ = ("_count", "_data")
@@ -114,7 +114,7 @@ class FlatTable:
     """A table.
 
     Args:
-        fields: its fields by their numbers in the schema; those left out have their default.
+        fields: its fields by their numbers in the schema; missing ones have their default.
     """
 
     __slots__ = ("_fields",)
@@ -127,7 +127,7 @@ class FlatTable:
         slots = max(self._fields, default=-1) + 1
         sizes = {slot: _size(field) for slot, field in self._fields.items()}
         vtable = bytearray(2 * _U16.size + slots * _U16.size)
-        # The distance to the vtable takes four octets; the widest fields follow it, aligned.
+        # The distance to the vtable takes four bytes; the widest fields follow it, aligned.
         at = _pad(out, len(vtable) + _REFERENCE, _WIDEST) + len(vtable)
         body = bytearray(_I32.pack(len(vtable)))
         later: list[tuple[int, FlatNode]] = []
@@ -152,13 +152,13 @@ def _size(field: Scalar | FlatNode) -> int:
 
 
 def _pad(out: bytearray, before: int, align: int) -> int:
-    """Append zeros until what follows `before` more octets is aligned; returns where they go."""
+    """Append zeros to align what follows `before` more bytes; return its position."""
     out += bytes(-(len(out) + before) % align)
     return len(out)
 
 
 def flatbuffer(root: FlatTable) -> bytes:
-    """A whole buffer, a multiple of eight octets long."""
+    """Return a whole buffer, a multiple of eight bytes long."""
     out = bytearray(_REFERENCE)
     references: References = deque([(0, root)])
     while references:

@@ -1,7 +1,7 @@
-"""Reading flatbuffers that a peer sent: every offset is checked before it is followed.
+"""Read flatbuffers of a peer: every offset is checked before it is followed.
 
-`flat.py` draws the format. A table's vtable says where each field is; what a table or the buffer is
-too short for is an error, and a field that is not there has its default.
+`flat.py` documents the format. The vtable of a table has the position of each field; what exceeds
+a table or the buffer is an error, and a missing field has its default.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VTABLE_FIXED = 4
 
 
 def malformed(why: str) -> BatchError:
-    """The error for metadata that cannot be read."""
+    """Return the error for malformed metadata."""
     return BatchError(f"malformed Arrow metadata: {why}")
 
 
@@ -26,10 +26,10 @@ class ReadTable:
 
     Args:
         data: the whole buffer.
-        at: where the table is.
+        at: position of the table.
 
     Raises:
-        BatchError: it runs over the end of the buffer.
+        BatchError: it exceeds the buffer.
     """
 
     __slots__ = ("_at", "_data", "_size", "_vtable", "_vtable_size")
@@ -45,7 +45,7 @@ class ReadTable:
             raise malformed("a table runs over the end")
 
     def _field(self, slot: int, size: int) -> int:
-        """Where a field is; -1 without it."""
+        """Return the position of a field; -1 if missing."""
         entry = _VTABLE_FIXED + slot * _U16.size
         if entry + _U16.size > self._vtable_size:
             return -1
@@ -57,17 +57,17 @@ class ReadTable:
         return self._at + offset
 
     def number(self, slot: int, form: Struct, default: int = 0) -> int:
-        """A number; the default when the table does not have it."""
+        """Return a number; the default if missing."""
         at = self._field(slot, form.size)
         return default if at < 0 else _read(self._data, at, form)
 
     def table(self, slot: int) -> ReadTable | None:
-        """The table that a field refers to; None without one."""
+        """Return the table that a field refers to; None if missing."""
         at = self._field(slot, _U32.size)
         return None if at < 0 else ReadTable(self._data, at + _read(self._data, at, _U32))
 
     def structs(self, slot: int, size: int) -> memoryview:
-        """The octets of a vector of structs; empty without one.
+        """Return the bytes of a vector of structs; empty if missing.
 
         Args:
             slot: the field.
@@ -85,10 +85,10 @@ class ReadTable:
 
 
 def root(data: bytes) -> ReadTable:
-    """The table that a buffer begins with.
+    """Return the first table of a buffer.
 
     Raises:
-        BatchError: there is none.
+        BatchError: it has none.
     """
     return ReadTable(data, _read(data, 0, _U32))
 

@@ -1,4 +1,4 @@
-"""Columns and their types, as far as messages have them."""
+"""Arrow columns and types, limited to those of messages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MICROSECOND = 2
 
 @dataclass(frozen=True)
 class ArrowType:
-    """A type of Arrow.
+    """An Arrow type.
 
     Args:
-        name: what it is called here: binary, utf8, bool, int32, int64, timestamp, struct or map.
+        name: binary, utf8, bool, int32, int64, timestamp, struct or map.
         children: the fields of a struct, or the entries of a map.
     """
 
@@ -29,7 +29,7 @@ class ArrowColumn:
     Args:
         name: its name.
         type: its type.
-        nullable: whether it may have no value.
+        nullable: whether values may be null.
     """
 
     name: str
@@ -50,12 +50,12 @@ _NUMBERS |= {"struct": 13, "map": 17}
 
 
 def struct(*fields: ArrowColumn) -> ArrowType:
-    """A struct."""
+    """Return a struct type."""
     return ArrowType("struct", fields)
 
 
 def text_map() -> ArrowType:
-    """A map from text to text that may be null."""
+    """Return a nullable map from text to text."""
     entries = struct(ArrowColumn("key", UTF8, nullable=False), ArrowColumn("value", UTF8))
     return ArrowType("map", (ArrowColumn("entries", entries, nullable=False),))
 
@@ -69,7 +69,7 @@ def _type_table(kind: ArrowType) -> FlatTable:
 
 
 def field_table(column: ArrowColumn) -> FlatTable:
-    """A column as the metadata has it."""
+    """Return a column for the metadata."""
     children: list[FlatNode] = [field_table(child) for child in column.type.children]
     return FlatTable(
         {

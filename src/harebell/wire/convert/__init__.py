@@ -1,5 +1,5 @@
-"""Property lists of one protocol family in the words of another.
+"""Convert property lists between the protocol families.
 
-These modules know octets alone. `harebell.front.convert` asks them for messages that peers of
-another family get, and the client for its own.
+These modules only process bytes. `harebell.front.convert` uses them for messages to peers of
+another family, and the client for its own.
 """

@@ -1,8 +1,8 @@
-"""Between class basic and the header segment of final 0-10.
+"""Convert between class basic and the header segment of final 0-10.
 
     basic                                     delivery-properties
     delivery-mode priority timestamp          the fields of the same names
-    expiration                                ttl; header x-amqp-expiration when it is no number
+    expiration                                ttl; header x-amqp-expiration if it is not a number
     header x-amqp-expires-at                  expiration (a moment)
     header x-amqp-resume-id, -resume-ttl      resume-id, resume-ttl
 
@@ -14,11 +14,11 @@
     header x-amqp-reply-exchange            reply-to's exchange
     headers                                   application-headers
     type cluster-id                           headers x-amqp-type, x-amqp-cluster-id
-    header x-amqp-structs                     any other struct, as it came
-    header x-amqp-unreadable                  a header segment that cannot be read, as it came
+    header x-amqp-structs                     any other struct, unchanged
+    header x-amqp-unreadable                  a malformed header segment, unchanged
 
-Exchange and routing key are the message's own, and put in where it is delivered. What says
-something of one transfer alone ends with it: discard-unroutable, immediate and redelivered. And
+Exchange and routing key are stored with the message, and are inserted at delivery. Fields that
+only concern one transfer are dropped: discard-unroutable, immediate and redelivered. And
 content-length follows from the body.
 """
 
@@ -55,14 +55,14 @@ UNREADABLE = "x-amqp-unreadable"
 LONG = {
     name: f"x-amqp-{name.replace('_', '-')}" for name in ("correlation_id", "user_id", "app_id")
 }
-"""Headers for what is longer than basic has room for."""
+"""Headers for values that are longer than basic allows."""
 
 _DELIVERY, _MESSAGE = b"\x04\x01", b"\x04\x03"
 _HEAD = 8
 _UINT64_MAX = (1 << 64) - 1
 _INT64_MAX = (1 << 63) - 1
 
-# The fields of the two structs in order: octets of a value, or minus the octets of its length.
+# The fields of the two structs in order: bytes of a value, or minus the bytes of its length.
 _DELIVERY_FIELDS = (
     ("discard_unroutable", 0),
     ("immediate", 0),
@@ -100,11 +100,11 @@ _BEFORE_HEADERS = (1 << 15, 1 << 14)
 
 
 def to_basic(message: Message) -> Message:
-    """A message of 0-10 as class basic has it."""
+    """Convert a message of 0-10 to class basic."""
     try:
         properties = parse_properties(_basic(message.raw))
     except (ValueError, IndexError, ProtocolError):
-        # A malformed table of the publisher stays whole, where no peer has to read it.
+        # A malformed table of the publisher is kept in a header that peers need not parse.
         found = BasicProperties(
             delivery_mode=message.delivery_mode or None,
             priority=message.priority if message.priority >= 0 else None,
@@ -115,7 +115,7 @@ def to_basic(message: Message) -> Message:
 
 
 def _basic(raw: bytes) -> bytes:
-    """The property list of basic.
+    """Return the property list of basic.
 
     Raises:
         ValueError, IndexError, ProtocolError: the header segment is malformed.
@@ -147,7 +147,7 @@ def _basic(raw: bytes) -> bytes:
 
 
 def _restored(table: bytes) -> tuple[bytes, dict[str, str]]:
-    """A table without the headers that stand for properties of basic, and those."""
+    """Return a table without the headers that stand for properties of basic, and these headers."""
     kept = b""
     restored: dict[str, str] = {}
     sized = len(table).to_bytes(4) + table
@@ -162,7 +162,7 @@ def _restored(table: bytes) -> tuple[bytes, dict[str, str]]:
 
 
 def _short_text(data: bytes, at: int, end: int) -> str | None:
-    """The text whose tag stands there, if basic has room for it."""
+    """Return the text at a tag, if it fits basic."""
     if data[at : at + 1] != b"S" or end - at - 5 > NAME_BYTES:
         return None
     return data[at + 5 : end].decode(errors="surrogateescape")
@@ -171,7 +171,7 @@ def _short_text(data: bytes, at: int, end: int) -> str | None:
 def _from_delivery(
     delivery: Mapping[str, bytes], restored: Mapping[str, str], found: BasicProperties
 ) -> dict[str, Any]:
-    """Take the delivery properties over; what basic lacks comes back, for its headers."""
+    """Copy the delivery properties; return what basic lacks, for its headers."""
     more: dict[str, Any] = {}
     if "priority" in delivery:
         found.priority = delivery["priority"][0]
@@ -214,7 +214,7 @@ def _from_message(given: Mapping[str, bytes], found: BasicProperties) -> dict[st
 
 
 def delivered_by(raw: bytes) -> tuple[str, str]:
-    """Exchange and routing key of a delivery's header segment; empty where it has none."""
+    """Return exchange and routing key of a delivery's header segment; empty if missing."""
     try:
         for code, begin, end in _structs(raw):
             if code == _DELIVERY:
@@ -230,7 +230,7 @@ def delivered_by(raw: bytes) -> tuple[str, str]:
 
 
 def from_basic(message: Message) -> Message:
-    """A message of class basic as 0-10 has it."""
+    """Convert a message of class basic to 0-10."""
     given = decode_properties(message.raw)
     headers = given.headers or {}
     unreadable = headers.get(UNREADABLE)
@@ -341,7 +341,7 @@ def _to_message(
 
 
 def _number(text: str) -> int | None:
-    """The number that a text says, if 64 bits can hold it."""
+    """Return the number in a text, if it fits 64 bits."""
     try:
         number = int(text)
     except ValueError:
@@ -350,7 +350,7 @@ def _number(text: str) -> int | None:
 
 
 def _uuid(text: str) -> UUID | None:
-    """A UUID, if it is written the way it will come back."""
+    """Return a UUID, if it is in the form that the reverse conversion generates."""
     try:
         uuid = UUID(text)
     except ValueError:
@@ -363,11 +363,11 @@ def _seconds(timestamp: datetime | int) -> int:
     return max(0, seconds)
 
 
-# --- octets -------------------------------------------------------------------------------------
+# --- bytes --------------------------------------------------------------------------------------
 
 
 def _structs(raw: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Code, begin of the packing flags and end of each struct."""
+    """Yield code, begin of the packing flags and end of each struct."""
     at = 0
     while at < len(raw):
         end = at + 4 + int.from_bytes(raw[at : at + 4])
@@ -378,7 +378,7 @@ def _structs(raw: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _read(raw: bytes, at: int, end: int, fields: _Fields) -> dict[str, bytes]:
-    """The octets of the fields that are there."""
+    """Return the bytes of the present fields."""
     flags = int.from_bytes(raw[at : at + 2], "little")
     at += 2
     found: dict[str, bytes] = {}
@@ -395,7 +395,7 @@ def _read(raw: bytes, at: int, end: int, fields: _Fields) -> dict[str, bytes]:
 
 
 def _fields(found: Mapping[str, bytes], fields: _Fields) -> bytes:
-    """Packing flags and fields."""
+    """Return packing flags and fields."""
     flags = 0
     out = b""
     for place, (name, width) in enumerate(fields):
@@ -419,7 +419,7 @@ def _entry(name: str, value: Any) -> bytes:
 
 
 def _table_place(raw: bytes) -> tuple[int, int]:
-    """Where the headers of a property list of basic begin and end; an empty range without any."""
+    """Return where the headers of a property list of basic begin and end; empty for none."""
     flags = int.from_bytes(raw[:2])
     at = 2
     for flag in _BEFORE_HEADERS:
@@ -431,7 +431,7 @@ def _table_place(raw: bytes) -> tuple[int, int]:
 
 
 def _with_table(raw: bytes, table: bytes) -> bytes:
-    """A property list without headers, and these headers in it."""
+    """Insert headers into a property list without headers."""
     if not table:
         return raw
     flags = int.from_bytes(raw[:2]) | _HEADERS_FLAG

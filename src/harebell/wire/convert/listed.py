@@ -1,4 +1,4 @@
-"""Between the property lists of the classes file and stream and their structs in final 0-10.
+"""Convert between property lists of classes file and stream and their structs in final 0-10.
 
     list (0-8 to transitional 0-10)         struct (0-10)
     flags(2), the highest bit first         size(4) code(2) flags(2), the lowest bit of each
@@ -7,8 +7,8 @@
     table  size(4) entries                  map  size(4) count(4) entries
     octet, timestamp                        uint8, datetime the same octets
 
-Both have the same properties in the same order, so nothing is lost either way; what becomes of the
-values of headers is said in `maps.py`.
+Both have the same properties in the same order, so nothing is lost; `maps.py` documents the values
+of headers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _OCTET = 8
 
 
 def to_struct(listed: PropertyList, raw: bytes) -> bytes:
-    """A property list as the struct of a header segment.
+    """Convert a property list to the struct of a header segment.
 
     Raises:
-        ValueError: it is no property list.
+        ValueError: it is not a property list.
     """
     flags = int.from_bytes(raw[:_FLAGS])
     at, given, out = _FLAGS, 0, b""
@@ -49,10 +49,10 @@ def to_struct(listed: PropertyList, raw: bytes) -> bytes:
 
 
 def to_list(listed: PropertyList, raw: bytes) -> bytes:
-    """The property list that a header segment says, which holds that struct and nothing else.
+    """Convert a header segment with that struct, and nothing else, to a property list.
 
     Raises:
-        ValueError: the struct is missing or malformed, or something else is there.
+        ValueError: the struct is missing or malformed, or there is another one.
     """
     size = int.from_bytes(raw[:_SIZE])
     code = raw[_SIZE : _SIZE + _CODE]
@@ -85,7 +85,7 @@ def to_list(listed: PropertyList, raw: bytes) -> bytes:
 
 
 def _piece(raw: bytes, at: int, name: str) -> tuple[bytes, int]:
-    """The octets of a property with its length, and where it ends."""
+    """Return the bytes of a property with its length, and its end."""
     if name == _TABLE:
         end = at + _SIZE + int.from_bytes(raw[at : at + _SIZE])
     elif name in _FIXED:

@@ -1,4 +1,4 @@
-"""Between field tables (0-8 to 0-9-1) and maps (0-10), octet by octet, each value in its own type.
+"""Convert between field tables (0-8 to 0-9-1) and maps (0-10), each value in its own type.
 
     table  tag                       map   type
     t                                0x08  boolean             0xf1 (bit) becomes t
@@ -17,8 +17,8 @@
     S                                0x48  uuid                in its usual form
     S                                0x04 0x27 char; 0x84 0x85 0x86 0x94 0x96 texts
 
-Numbers have the same octets on both sides. The tables and maps that come here are well-formed: who
-took the message has seen to it; what is not raises `ValueError`.
+Numbers have the same bytes on both sides. The input is well-formed, because it was checked when the
+message was received; anything else raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NUMBERS = {
     ord("D"): (types.DEC32, 5),
     ord("V"): (types.VOID, 0),
 }
-"""Tags whose values have the same octets in both: their code and width."""
+"""Tags whose values have the same encoding in both: their code and width."""
 
 _TAGS = {code: tag for tag, (code, _) in _NUMBERS.items() if tag != ord("L")}
 _TEXT, _OCTETS, _TABLE, _ARRAY = (ord(tag) for tag in "SxFA")
@@ -58,10 +58,10 @@ _BIT = 0xF1
 
 
 def to_map(table: bytes, depth: int = 1) -> bytes:
-    """A table as a map, both without their sizes in front: count and entries.
+    """Convert a table to a map, both without their sizes: count and entries.
 
     Raises:
-        ValueError: it is no table.
+        ValueError: it is not a table.
     """
     _check(depth)
     count = 0
@@ -81,7 +81,7 @@ def to_map(table: bytes, depth: int = 1) -> bytes:
 
 
 def _to_value(data: bytes, at: int, depth: int) -> tuple[int, bytes, int]:
-    """Code and octets of the value whose tag stands there, and where it ends."""
+    """Convert the value at a tag: return its code and bytes, and its end."""
     tag = data[at]
     at += 1
     number = _NUMBERS.get(tag)
@@ -119,10 +119,10 @@ def _to_list(data: bytes, depth: int) -> bytes:
 
 
 def to_table(data: bytes, depth: int = 1) -> bytes:
-    """A map as a table, both without their sizes in front.
+    """Convert a map to a table, both without their sizes.
 
     Raises:
-        ValueError: it is no map.
+        ValueError: it is not a map.
     """
     _check(depth)
     out = bytearray()
@@ -140,7 +140,7 @@ def to_table(data: bytes, depth: int = 1) -> bytes:
 
 
 def _from_value(data: bytes, code: int, at: int, depth: int) -> tuple[int, bytes, int]:
-    """Tag and octets of a value of a type, and where it ends."""
+    """Convert a value of a type: return its tag and bytes, and its end."""
     start, after = types.extent(data, code, at, len(data))
     value = data[start:after]
     tag = _TAGS.get(code)

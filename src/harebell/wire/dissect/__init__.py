@@ -1,8 +1,8 @@
-"""What passes between a client and a broker, frame by frame, in the words of the specification.
+"""Decode the traffic between a client and a broker, frame by frame, for display.
 
-`Dissector` is one connection seen from between the two: octets of either direction in, events out.
-It believes nothing: what cannot be read becomes an event that says so, and what follows it in that
-direction is only counted. `harebell dump` is the proxy that feeds it.
+`Dissector` decodes one connection: bytes of either direction in, events out. Malformed input
+becomes an event that says so, and the rest of that direction is only counted. `harebell dump` is
+the proxy that uses it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A connection from between its two ends: which version it is, and then its frames.
+"""Decode both directions of a connection: first the version, then its frames.
 
 client  A M Q P 1 1 0 10 | frames ...
-server                     A M Q P 1 1 0 10   final 0-10: the header comes back
+server                     A M Q P 1 1 0 10   final 0-10: the same header
 01 00 00 ...       transitional 0-10: connection.start at once
-A M Q P 0 0 9 1    refused, and what is spoken instead
+A M Q P 0 0 9 1    refused, with a supported version
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harebell.wire.dissect.frames09 import SPECS, Frames09
 FINAL = FINAL_0_10
 TRANSITIONAL = TRANSITIONAL_0_10
 HEADERS = VERSIONS
-"""Protocol headers and their versions; that of final 0-10 may mean the transitional one."""
+"""Protocol headers and their versions; the header of final 0-10 may mean the transitional one."""
 
 _HEADER = 8
 _MAGIC = b"AMQP"
@@ -29,28 +29,28 @@ _TEXT = 16
 
 
 class FrameReader(Protocol):
-    """Reads the frames of one direction."""
+    """Decode the frames of one direction."""
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """What the octets bring to an end."""
+        """Decode bytes; return the events that they complete."""
 
 
 class _Opaque:
-    """One direction that cannot be understood: its octets are counted."""
+    """A direction that cannot be decoded: its bytes are counted."""
 
     def __init__(self, from_client: bool) -> None:
         self._from_client = from_client
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """Octets."""
+        """Count bytes."""
         yield Event(kinds.UNREADABLE, self._from_client, len(data), text="not looked into")
 
 
 class Dissector:
-    """One connection.
+    """Decode one connection.
 
     Attributes:
-        version: what is spoken, "" until it is known.
+        version: the version, "" until it is known.
     """
 
     def __init__(self) -> None:
@@ -60,11 +60,11 @@ class Dissector:
         self._readers: dict[bool, FrameReader] = {}
 
     def feed(self, from_client: bool, data: bytes) -> list[Event]:
-        """Octets that one side has sent.
+        """Decode bytes that one side has sent.
 
         Args:
-            from_client: which side.
-            data: the octets.
+            from_client: whether the client sent them.
+            data: the bytes.
         """
         if not data:
             return []
@@ -75,7 +75,7 @@ class Dissector:
         return list(self._client() if from_client else self._server())
 
     def _client(self) -> Iterator[Event]:
-        """The first octets of the client, and those that it sent before the server answered."""
+        """Handle the bytes of the client until the server has answered."""
         data = self._begun[True]
         if not self._header:
             if len(data) < _HEADER and _MAGIC.startswith(data[: len(_MAGIC)]):
@@ -107,7 +107,7 @@ class Dissector:
             yield Event(kinds.UNREADABLE, True, len(data), text=text)
 
     def _server(self) -> Iterator[Event]:
-        """The first octets of the server."""
+        """Handle the first bytes of the server."""
         data = self._begun[False]
         if _MAGIC.startswith(data[: len(_MAGIC)]):
             if len(data) < _HEADER:
@@ -125,7 +125,7 @@ class Dissector:
         yield from self._catch_up(True)
 
     def _catch_up(self, from_client: bool) -> Iterator[Event]:
-        """Read what came before the version was known."""
+        """Decode input that arrived before the version was known."""
         if from_client in self._readers:
             return
         reader = self._reader(from_client)

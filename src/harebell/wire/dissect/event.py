@@ -1,4 +1,4 @@
-"""One thing that was seen on a connection."""
+"""An event on a connection."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A protocol header, a frame, or octets that are neither.
+    """A protocol header, a frame, or malformed bytes.
 
     Args:
         kind: one of the constants of this module.
         from_client: whether the client sent it.
-        octets: how long it is on the wire.
+        octets: its length in bytes.
         name: of the method, command or control, "queue.declare"; of a content header's class; of
             the version in a protocol header.
         channel: the channel; None where there is none.
         fields: by their names in the specification, secrets masked.
-        text: in words what is wrong with it, or what it is.
-        body: octets of a message's body.
-        raw: the whole frame, secrets masked; empty where they cannot be told from the rest.
+        text: an error, or a description.
+        body: bytes of a message's body.
+        raw: the whole frame, secrets masked; empty if they cannot be located.
         version: as in `harebell connections`, "" until it is known.
     """
 
@@ -55,7 +55,7 @@ _SECRET_FIELDS = {
 
 
 def masked(name: str, fields: dict[str, Any], raw: bytes) -> tuple[dict[str, Any], bytes]:
-    """Mask the secrets in the fields and octets of a method: passwords, challenges, tokens.
+    """Mask the secrets in the fields and bytes of a method: passwords, challenges, tokens.
 
     Args:
         name: of the method, command or control.
@@ -67,7 +67,7 @@ def masked(name: str, fields: dict[str, Any], raw: bytes) -> tuple[dict[str, Any
         if not secret:
             continue
         octets = secret.encode() if isinstance(secret, str) else bytes(secret)
-        # Short secrets may occur elsewhere in the frame, too: all of it goes.
+        # Short secrets may occur elsewhere in the frame, too: mask all of it.
         raw = raw.replace(octets, b"*" * len(octets))
         fields = {**fields, secret_field: f"*** ({len(octets)} octets)"}
     return fields, raw

@@ -1,8 +1,8 @@
-"""Frames of final 0-10, one direction of a connection.
+"""Decode frames of final 0-10, one direction of a connection.
 
     flags(1) type(1) size(2) 0(1) track(1) channel(2) 0(4) payload          AMQP 0-10 4.2
 
-A segment that comes in several frames is decoded with the last of them; the others are named.
+A segment of several frames is decoded with the last of them; the others are only named.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Frames010:
     """One direction.
 
     Args:
-        from_client: which one.
+        from_client: the direction.
     """
 
     def __init__(self, from_client: bool) -> None:
@@ -43,7 +43,7 @@ class Frames010:
         self._segments: dict[tuple[int, int], bytearray] = {}
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """What the octets bring to an end."""
+        """Decode bytes; return the events that they complete."""
         self._data += data
         while not self.lost:
             event = self._next()
@@ -88,7 +88,7 @@ class Frames010:
             if len(gathered) > DUMP_FRAME_BYTES:
                 return self._lose(f"a segment has more than {DUMP_FRAME_BYTES} octets")
             if not flags & LAST_FRAME:
-                # A part may hold a part of a secret, which nobody can tell from the rest.
+                # A fragment may contain a part of a secret, which cannot be located.
                 text = "a part of a segment"
                 return self._made(_KINDS[kind], channel, frame, name=_KINDS[kind], text=text)
             payload = bytes(self._segments.pop(key))
@@ -96,15 +96,15 @@ class Frames010:
         try:
             return self._segment(kind, channel, payload, frame)
         except ProtocolError as error:
-            # Controls on channel 0 are where credentials pass.
+            # Controls on channel 0 may contain credentials.
             raw = frame if channel else b""
             return self._made(kinds.UNREADABLE, channel, frame, text=error.text, raw=raw)
 
     def _segment(self, kind: int, channel: int, payload: bytes, frame: bytes) -> Event:
-        """A whole control, command or header.
+        """Decode a whole control, command or header.
 
         Raises:
-            ProtocolError: it cannot be read.
+            ProtocolError: it is malformed.
         """
         if kind == HEADER:
             fields: dict[str, Any] = {}
@@ -135,7 +135,7 @@ def _short(struct: Composite) -> str:
 
 
 def _fields(value: Composite) -> dict[str, Any]:
-    """The fields that are there, by their names in the specification."""
+    """Return the present fields, by their names in the specification."""
     found: dict[str, Any] = {}
     for field in AMQP_0_10.spec_of(value).fields:
         item = getattr(value, field.attribute)
@@ -145,7 +145,7 @@ def _fields(value: Composite) -> dict[str, Any]:
 
 
 def _plain(item: Any) -> Any:
-    """A value without structs in it."""
+    """Convert structs in a value to plain values."""
     if isinstance(item, Composite):
         return _fields(item)
     if isinstance(item, list | tuple):

@@ -1,4 +1,4 @@
-"""Frames of 0-8, 0-9, 0-9-1 and transitional 0-10, one direction of a connection.
+"""Decode frames of 0-8, 0-9, 0-9-1 and transitional 0-10, one direction of a connection.
 
 type(1) channel(2) size(4) payload(size) end(1) = 0xCE          AMQP 0-9-1 4.2.3
 """
@@ -26,7 +26,7 @@ SPECS = {
     "0-9-1": ("harebell.wire.v09.amqp_0_9_1", "AMQP_0_9_1"),
     "0-10t": ("harebell.wire.v09.amqp_0_10_transitional", "AMQP_0_10_TRANSITIONAL"),
 }
-"""Where the table of each version is; they are read when they are needed."""
+"""The table of each version; loaded on demand."""
 
 _METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
 _HEAD = 7
@@ -38,7 +38,7 @@ _OPEN = "connection.open-ok"
 
 @cache
 def spec_of(version: str) -> ProtocolSpec:
-    """The methods of a version."""
+    """Return the methods of a version."""
     module, name = SPECS[version]
     spec: ProtocolSpec = getattr(import_module(module), name)
     return spec
@@ -49,7 +49,7 @@ class Frames09:
 
     Args:
         version: a key of `SPECS`.
-        from_client: which direction.
+        from_client: the direction.
     """
 
     def __init__(self, version: str, from_client: bool) -> None:
@@ -67,7 +67,7 @@ class Frames09:
         }
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """What the octets bring to an end."""
+        """Decode bytes; return the events that they complete."""
         self._data += data
         while not self.lost and self._data:
             event = self._next()
@@ -103,7 +103,7 @@ class Frames09:
         return self._readers[kind](channel, frame[_HEAD:end], frame)
 
     def _large(self, kind: int, channel: int, size: int) -> Event:
-        """A frame too large to be kept: it is passed over, and only counted."""
+        """Skip a frame that is too large to buffer, and count it."""
         if kind != _BODY:
             return self._lose(f"a frame of type {kind} announces {size} octets")
         self._skip = _HEAD + size + 1
@@ -113,7 +113,7 @@ class Frames09:
         )  # fmt: skip
 
     def _lose(self, why: str) -> Event:
-        """From here on nothing can be understood, and secrets cannot be told from the rest."""
+        """Stop decoding: the rest cannot be understood, and secrets in it cannot be located."""
         self.lost = True
         data = bytes(self._data)
         self._data.clear()
@@ -124,13 +124,13 @@ class Frames09:
             kind, self.from_client, len(frame), channel=channel, version=self.version, **more
         )
 
-    # --- kinds of frames ------------------------------------------------------------------------
+    # --- types of frames ------------------------------------------------------------------------
 
     def _method(self, channel: int, payload: bytes, frame: bytes) -> Event:
         try:
             method = self._spec.decode(payload)
         except ProtocolError as error:
-            # Channel 0 is where credentials pass.
+            # Channel 0 may contain credentials.
             raw = frame if channel else b""
             return self._made(kinds.UNREADABLE, channel, frame, text=error.text, raw=raw)
         spec = self._spec.spec_of(method)
@@ -170,7 +170,7 @@ _LISTS = {70: FILE, 80: STREAM, 110: TUNNEL}
 
 
 def _properties(class_id: int, raw: bytes) -> dict[str, Any]:
-    """The properties that a content header has, by their names in the specification.
+    """Return the properties of a content header, by their names in the specification.
 
     Raises:
         ProtocolError: the list is malformed.

@@ -1,8 +1,8 @@
-"""AMQP 0-10 as published in 2008, as a table (`harebell.wire.v010.spec` says how to read it).
+"""AMQP 0-10 as published in 2008, as a table (`harebell.wire.v010.spec` documents its format).
 
-The errata are in it: `dtx.xid` has a code and a size of four octets. In one place the table is
-milder than the document: priority and delivery-mode, which it requires and which peers have always
-left out, are optional.
+The errata are included: `dtx.xid` has a code and a size of four octets. In one place the table
+allows more than the specification: priority and delivery-mode, which it requires and which peers
+have always omitted, are optional.
 """
 
 from __future__ import annotations

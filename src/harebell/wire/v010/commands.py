@@ -12,18 +12,18 @@ from harebell.wire.v010.structs import Command, Ranges, Table, Xid
 
 
 class ExecutionSync(Command):
-    """Complete everything up to here, and say so."""
+    """Wait for the completion of all commands up to this one."""
 
 
 class ExecutionResult(Command):
-    """What a command came to."""
+    """The result of a command."""
 
     command_id: int = 0
     value: Any = None
 
 
 class ExecutionException(Command):
-    """Why a command failed; the session ends with it."""
+    """The error of a command; it ends the session."""
 
     error_code: int = 0
     command_id: int | None = None
@@ -38,7 +38,7 @@ class ExecutionException(Command):
 
 
 class MessageTransfer(Command):
-    """A message, either way."""
+    """Transfer a message, in either direction."""
 
     destination: str | None = None
     accept_mode: int = 0
@@ -46,13 +46,13 @@ class MessageTransfer(Command):
 
 
 class MessageAccept(Command):
-    """The receiver takes responsibility for messages."""
+    """Accept messages: the receiver takes responsibility for them."""
 
     transfers: Ranges = ()
 
 
 class MessageReject(Command):
-    """The receiver cannot process messages."""
+    """Reject messages that the receiver cannot process."""
 
     transfers: Ranges = ()
     code: int = 0
@@ -60,27 +60,27 @@ class MessageReject(Command):
 
 
 class MessageRelease(Command):
-    """The receiver gives messages back."""
+    """Release messages: the receiver returns them to the queue."""
 
     transfers: Ranges = ()
     set_redelivered: bool = False
 
 
 class MessageAcquire(Command):
-    """The receiver wants messages for itself that it has seen."""
+    """Acquire messages that were delivered unacquired."""
 
     transfers: Ranges = ()
 
 
 class MessageResume(Command):
-    """A transfer that broke off goes on."""
+    """Resume an interrupted transfer."""
 
     destination: str | None = None
     resume_id: str = ""
 
 
 class MessageSubscribe(Command):
-    """Deliver the messages of a queue."""
+    """Subscribe to a queue."""
 
     queue: str = ""
     destination: str | None = None
@@ -93,20 +93,20 @@ class MessageSubscribe(Command):
 
 
 class MessageCancel(Command):
-    """Deliver them no more."""
+    """Cancel a subscription."""
 
     destination: str = ""
 
 
 class MessageSetFlowMode(Command):
-    """How credit comes back: by hand or as deliveries complete."""
+    """Set the credit mode of a subscription: credit by hand, or a window."""
 
     destination: str | None = None
     flow_mode: int = 0
 
 
 class MessageFlow(Command):
-    """More credit."""
+    """Add credit."""
 
     destination: str | None = None
     unit: int = 0
@@ -114,13 +114,13 @@ class MessageFlow(Command):
 
 
 class MessageFlush(Command):
-    """Deliver what there is, then forget the credit."""
+    """Deliver what is ready, then discard the credit."""
 
     destination: str | None = None
 
 
 class MessageStop(Command):
-    """Forget the credit."""
+    """Discard the credit."""
 
     destination: str | None = None
 
@@ -129,26 +129,26 @@ class MessageStop(Command):
 
 
 class TxSelect(Command):
-    """Publishing and accepting is transactional from now on."""
+    """Make publishing and accepting transactional."""
 
 
 class TxCommit(Command):
-    """Make it happen, all of it."""
+    """Commit the transaction."""
 
 
 class TxRollback(Command):
-    """Make nothing of it happen."""
+    """Roll back the transaction."""
 
 
 # --- dtx, class 6 ---------------------------------------------------------------------------------
 
 
 class DtxSelect(Command):
-    """Work belongs to transaction branches from now on."""
+    """Make the session use transaction branches."""
 
 
 class DtxStart(Command):
-    """Work for a branch begins."""
+    """Start work for a branch."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
     join: bool = False
@@ -156,7 +156,7 @@ class DtxStart(Command):
 
 
 class DtxEnd(Command):
-    """Work for a branch ends."""
+    """End work for a branch."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
     fail: bool = False
@@ -164,42 +164,42 @@ class DtxEnd(Command):
 
 
 class DtxCommit(Command):
-    """Make a branch happen."""
+    """Commit a branch."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
     one_phase: bool = False
 
 
 class DtxForget(Command):
-    """Forget a branch that was decided without asking."""
+    """Forget a heuristically completed branch."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
 
 
 class DtxGetTimeout(Command):
-    """How long may a branch take?"""
+    """Get the timeout of a branch."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
 
 
 class DtxPrepare(Command):
-    """Be ready to make a branch happen, whatever comes."""
+    """Prepare a branch for commit."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
 
 
 class DtxRecover(Command):
-    """Which branches are prepared?"""
+    """List prepared branches."""
 
 
 class DtxRollback(Command):
-    """Make nothing of a branch happen."""
+    """Roll back a branch."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
 
 
 class DtxSetTimeout(Command):
-    """How long a branch may take, in seconds."""
+    """Set the timeout of a branch, in seconds."""
 
     xid: Xid = msgspec.field(default_factory=Xid)
     timeout: int = 0
@@ -228,7 +228,7 @@ class ExchangeDelete(Command):
 
 
 class ExchangeQuery(Command):
-    """What is an exchange like?"""
+    """Query an exchange."""
 
     name: str | None = None
 
@@ -243,7 +243,7 @@ class ExchangeBind(Command):
 
 
 class ExchangeUnbind(Command):
-    """Take a binding away."""
+    """Remove a binding."""
 
     queue: str = ""
     exchange: str = ""
@@ -251,7 +251,7 @@ class ExchangeUnbind(Command):
 
 
 class ExchangeBound(Command):
-    """Does a binding exist?"""
+    """Query a binding."""
 
     exchange: str | None = None
     queue: str = ""
@@ -283,13 +283,13 @@ class QueueDelete(Command):
 
 
 class QueuePurge(Command):
-    """Drop the messages of a queue that no session has acquired."""
+    """Remove the messages of a queue that no session has acquired."""
 
     queue: str = ""
 
 
 class QueueQuery(Command):
-    """What is a queue like?"""
+    """Query a queue."""
 
     queue: str = ""
 
@@ -298,7 +298,7 @@ class QueueQuery(Command):
 
 
 class FileQos(Command):
-    """How much may be delivered ahead."""
+    """Set the prefetch limits."""
 
     prefetch_size: int | None = None
     prefetch_count: int | None = None
@@ -306,11 +306,11 @@ class FileQos(Command):
 
 
 class FileQosOk(Command):
-    """It will be so."""
+    """Confirm file.qos."""
 
 
 class FileConsume(Command):
-    """Deliver the messages of a queue."""
+    """Subscribe to a queue."""
 
     queue: str | None = None
     consumer_tag: str | None = None
@@ -322,36 +322,36 @@ class FileConsume(Command):
 
 
 class FileConsumeOk(Command):
-    """The consumer, and its tag."""
+    """Confirm file.consume, with the consumer tag."""
 
     consumer_tag: str | None = None
 
 
 class FileCancel(Command):
-    """Deliver them no more."""
+    """Cancel a subscription."""
 
     consumer_tag: str | None = None
 
 
 class FileOpen(Command):
-    """A message is to be staged."""
+    """Request to stage a message."""
 
     identifier: str | None = None
     content_size: int | None = None
 
 
 class FileOpenOk(Command):
-    """Stage it, from there on."""
+    """Accept the message for staging, from an offset on."""
 
     staged_size: int | None = None
 
 
 class FileStage(Command):
-    """Content for the staging area."""
+    """Send content to the staging area."""
 
 
 class FilePublish(Command):
-    """A message for an exchange."""
+    """Publish a message to an exchange."""
 
     exchange: str | None = None
     routing_key: str | None = None
@@ -361,7 +361,7 @@ class FilePublish(Command):
 
 
 class FileReturn(Command):
-    """A message comes back."""
+    """Return a message."""
 
     reply_code: int | None = None
     reply_text: str | None = None
@@ -370,7 +370,7 @@ class FileReturn(Command):
 
 
 class FileDeliver(Command):
-    """A message for a consumer."""
+    """Deliver a message to a consumer."""
 
     consumer_tag: str | None = None
     delivery_tag: int | None = None
@@ -381,14 +381,14 @@ class FileDeliver(Command):
 
 
 class FileAck(Command):
-    """The receiver has dealt with deliveries."""
+    """Acknowledge deliveries."""
 
     delivery_tag: int | None = None
     multiple: bool = False
 
 
 class FileReject(Command):
-    """The receiver does not want a delivery."""
+    """Reject a delivery."""
 
     delivery_tag: int | None = None
     requeue: bool = False
@@ -398,7 +398,7 @@ class FileReject(Command):
 
 
 class StreamQos(Command):
-    """How much may be delivered ahead."""
+    """Set the prefetch limits."""
 
     prefetch_size: int | None = None
     prefetch_count: int | None = None
@@ -407,11 +407,11 @@ class StreamQos(Command):
 
 
 class StreamQosOk(Command):
-    """It will be so."""
+    """Confirm stream.qos."""
 
 
 class StreamConsume(Command):
-    """Deliver the messages of a queue."""
+    """Subscribe to a queue."""
 
     queue: str | None = None
     consumer_tag: str | None = None
@@ -422,19 +422,19 @@ class StreamConsume(Command):
 
 
 class StreamConsumeOk(Command):
-    """The consumer, and its tag."""
+    """Confirm stream.consume, with the consumer tag."""
 
     consumer_tag: str | None = None
 
 
 class StreamCancel(Command):
-    """Deliver them no more."""
+    """Cancel a subscription."""
 
     consumer_tag: str | None = None
 
 
 class StreamPublish(Command):
-    """A message for an exchange."""
+    """Publish a message to an exchange."""
 
     exchange: str | None = None
     routing_key: str | None = None
@@ -443,7 +443,7 @@ class StreamPublish(Command):
 
 
 class StreamReturn(Command):
-    """A message comes back."""
+    """Return a message."""
 
     reply_code: int | None = None
     reply_text: str | None = None
@@ -452,7 +452,7 @@ class StreamReturn(Command):
 
 
 class StreamDeliver(Command):
-    """A message for a consumer."""
+    """Deliver a message to a consumer."""
 
     consumer_tag: str | None = None
     delivery_tag: int | None = None

@@ -10,7 +10,7 @@ from harebell.wire.v010.structs import Control, Ranges, Table
 
 
 class ConnectionStart(Control):
-    """The server introduces itself and offers SASL mechanisms."""
+    """Start of the handshake: the server's properties and SASL mechanisms."""
 
     server_properties: Table = {}
     mechanisms: list[Any] = []
@@ -18,7 +18,7 @@ class ConnectionStart(Control):
 
 
 class ConnectionStartOk(Control):
-    """The client introduces itself and begins to log in."""
+    """The client's properties, its SASL mechanism and first response."""
 
     client_properties: Table = {}
     mechanism: str = ""
@@ -27,13 +27,13 @@ class ConnectionStartOk(Control):
 
 
 class ConnectionSecure(Control):
-    """The server asks another question of the SASL mechanism."""
+    """A SASL challenge of the server."""
 
     challenge: bytes = b""
 
 
 class ConnectionSecureOk(Control):
-    """The client's answer to it."""
+    """The client's SASL response."""
 
     response: bytes = b""
 
@@ -48,7 +48,7 @@ class ConnectionTune(Control):
 
 
 class ConnectionTuneOk(Control):
-    """The limits that the client settles on."""
+    """The limits that the client chooses."""
 
     channel_max: int = 0
     max_frame_size: int | None = None
@@ -56,7 +56,7 @@ class ConnectionTuneOk(Control):
 
 
 class ConnectionOpen(Control):
-    """The client chooses a virtual host."""
+    """The virtual host that the client opens."""
 
     virtual_host: str = ""
     capabilities: list[Any] = []
@@ -64,110 +64,110 @@ class ConnectionOpen(Control):
 
 
 class ConnectionOpenOk(Control):
-    """The connection may be used."""
+    """The connection is open."""
 
     known_hosts: list[Any] = []
 
 
 class ConnectionRedirect(Control):
-    """The client shall go to another server."""
+    """The client must connect to another server."""
 
     host: str = ""
     known_hosts: list[Any] = []
 
 
 class ConnectionHeartbeat(Control):
-    """Nothing but a sign of life."""
+    """A heartbeat."""
 
 
 class ConnectionClose(Control):
-    """One side ends the connection."""
+    """Close the connection."""
 
     reply_code: int = 0
     reply_text: str | None = None
 
 
 class ConnectionCloseOk(Control):
-    """The other side has ended it, too."""
+    """Confirm connection.close."""
 
 
 # --- session, class 2 -----------------------------------------------------------------------------
 
 
 class SessionAttach(Control):
-    """A peer wants a session on this channel."""
+    """Attach a session to this channel."""
 
     name: bytes = b""
     force: bool = False
 
 
 class SessionAttached(Control):
-    """The session is on this channel."""
+    """Confirm session.attach."""
 
     name: bytes = b""
 
 
 class SessionDetach(Control):
-    """A peer wants the session off this channel."""
+    """Detach the session from this channel."""
 
     name: bytes = b""
 
 
 class SessionDetached(Control):
-    """The session is off this channel; a code other than 0 says why."""
+    """The session is detached; a code other than 0 is the reason."""
 
     name: bytes = b""
     code: int = 0
 
 
 class SessionRequestTimeout(Control):
-    """How long the session shall live without a channel, in seconds."""
+    """Request the time that the session lives without a channel, in seconds."""
 
     timeout: int | None = None
 
 
 class SessionTimeout(Control):
-    """How long the session will live without a channel, in seconds."""
+    """The time that the session lives without a channel, in seconds."""
 
     timeout: int | None = None
 
 
 class SessionCommandPoint(Control):
-    """Where the commands that follow begin."""
+    """The number of the next command."""
 
     command_id: int = 0
     command_offset: int = 0
 
 
 class SessionExpected(Control):
-    """What a receiver waits for."""
+    """The commands that a receiver expects."""
 
     commands: Ranges = ()
     fragments: list[Any] = []
 
 
 class SessionConfirmed(Control):
-    """What a receiver will not forget."""
+    """The commands that a receiver has stored."""
 
     commands: Ranges = ()
     fragments: list[Any] = []
 
 
 class SessionCompleted(Control):
-    """What a receiver has carried out."""
+    """The commands that a receiver has executed."""
 
     commands: Ranges = ()
     timely_reply: bool = False
 
 
 class SessionKnownCompleted(Control):
-    """What the sender knows to be carried out."""
+    """The commands that the sender knows to be completed."""
 
     commands: Ranges = ()
 
 
 class SessionFlush(Control):
-    """A peer wants to hear at once what the other side received or has done."""
+    """Request expected, confirmed or completed at once."""
 
     expected: bool = False
     confirmed: bool = False
@@ -175,6 +175,6 @@ class SessionFlush(Control):
 
 
 class SessionGap(Control):
-    """Commands that will never come."""
+    """Commands that will never be sent."""
 
     commands: Ranges = ()

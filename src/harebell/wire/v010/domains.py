@@ -1,4 +1,4 @@
-"""The data types of fields: what `harebell.wire.v010.types` reads, with the checks of a field.
+"""The data types of fields: those of `harebell.wire.v010.types`, with the checks of a field.
 
 sequence-no    4 octets, serial arithmetic (RFC 1982)
 sequence-set   size(2) { first(4) last(4) }           byte-ranges   the same with 8 octets each
@@ -16,11 +16,11 @@ _HALF = 1 << 31
 
 
 class Domain(NamedTuple):
-    """How the values of one data type look.
+    """The encoding of one data type.
 
     Args:
         read: (data, offset, end) -> (value, offset after it); raises `Malformed`.
-        write: (value, name of the field) -> octets; raises `ValueError` or `TypeError`.
+        write: (value, name of the field) -> bytes; raises `ValueError` or `TypeError`.
         empty: values that need not be sent.
     """
 
@@ -88,7 +88,7 @@ def _extent(data: bytes, prefix: int, at: int, end: int) -> tuple[int, int]:
 
 
 def _ranges(width: int, serial: bool) -> Domain:
-    """Ranges, each with its first and its last number."""
+    """Convert ranges to pairs of first and last number."""
 
     def read(data: bytes, at: int, end: int) -> tuple[tuple[tuple[int, int], ...], int]:
         start, after = _extent(data, 2, at, end)
@@ -149,4 +149,4 @@ DOMAINS: dict[str, Domain] = {
     "map": _compound(types.MAP, types.read_map, types.write_map, {}),
     "array": _compound(types.ARRAY, types.read_array, types.write_array, []),
 }
-"""Every data type but bit, struct32 and the structs."""
+"""All data types except bit, struct32 and the structs."""

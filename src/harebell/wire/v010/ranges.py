@@ -1,7 +1,7 @@
-"""Numbers that wrap around, and sets of them.
+"""Serial numbers that wrap around, and sets of them.
 
-Command ids are 32 bits wide and start again at 0 (RFC 1982). Inside they are counted on without
-end: `near` finds the number that a received one must mean, the nearest to one that is known.
+Command ids have 32 bits and wrap to 0 (RFC 1982). Internally they are counted without limit:
+`near` returns the full number for a received one, the nearest to a known number.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ _HALF = 1 << 31
 
 
 def near(number: int, known: int) -> int:
-    """The number with those lowest 32 bits that is nearest to a known one."""
+    """Return the number with those lowest 32 bits that is nearest to a known one."""
     return known + ((number - known + _HALF) % _WRAP) - _HALF
 
 
 def wrapped(number: int) -> int:
-    """The same as it travels."""
+    """Return the lowest 32 bits."""
     return number % _WRAP
 
 
 class RangeSet:
-    """A set of numbers that mostly follow each other.
+    """A set of mostly consecutive numbers.
 
-    Everything below `floor` is in it; beyond, ranges that do not touch.
+    It contains everything below `floor`, and ranges above it that do not touch.
     """
 
     __slots__ = ("_firsts", "_lasts", "floor")
@@ -43,11 +43,11 @@ class RangeSet:
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
-        """First and last number of each range beyond the floor."""
+        """First and last number of each range above the floor."""
         return list(zip(self._firsts, self._lasts, strict=True))
 
     def add(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Put a range in; returns the parts of it that were not there."""
+        """Add a range; return the parts of it that are new."""
         first = max(first, self.floor)
         if last < first:
             return []

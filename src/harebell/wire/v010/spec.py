@@ -1,4 +1,4 @@
-"""The table of AMQP 0-10: how it is written, and the codec made from it.
+"""The table of AMQP 0-10: its format, and the codec generated from it.
 
 A table has a line per class and, indented, one per struct, control or command; deeper indentation
 continues a line:
@@ -45,7 +45,7 @@ class Field(NamedTuple):
 
     Args:
         name: the name in the specification.
-        attribute: the name in its class.
+        attribute: the name in its Python class.
         domain: the data type, None for a bit.
         kind: the name of the data type.
         required: whether it is always sent.
@@ -59,18 +59,18 @@ class Field(NamedTuple):
 
 
 class CompositeSpec:
-    """What the specification says about one struct, control or command.
+    """The specification of one struct, control or command.
 
     Args:
         name: for example "queue.declare".
-        code: class and own code in two octets; -1 for a struct without.
-        size: octets of the size in front of a struct.
+        code: class code and own code in two octets; -1 for a struct without one.
+        size: octets of the size before a struct.
         pack: octets of the packing flags.
         fields: in order.
         senders: "C", "S" or "CS".
-        replies: names of the controls or commands that answer it.
-        result: the struct that its execution.result holds.
-        header: the structs that its header segment may hold, None when it has no content.
+        replies: names of the controls or commands that reply to it.
+        result: the struct in its execution.result.
+        header: the structs that its header segment may contain, None if it has no content.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class CompositeSpec:
 
     @property
     def class_code(self) -> int:
-        """The code of its class."""
+        """Code of its class."""
         return self.code >> 8
 
     @property
@@ -116,7 +116,7 @@ class CompositeSpec:
         return self.code & 0xFF
 
     def write(self, value: Composite) -> bytes:
-        """Packing flags and fields.
+        """Append packing flags and fields.
 
         Raises:
             ValueError, TypeError: a value does not fit its field; the text names both.
@@ -138,10 +138,10 @@ class CompositeSpec:
         return flags.to_bytes(self.pack, "little") + bytes(out)
 
     def read(self, data: bytes, at: int, end: int) -> Composite:
-        """The value whose packing flags begin there, and which ends where it is said to.
+        """Parse a value from its packing flags to its end.
 
         Raises:
-            Malformed: it is cut off, too long, or a value does not fit its field.
+            Malformed: it is truncated, too long, or a value does not fit its field.
         """
         start = at + self.pack
         if start > end:
@@ -166,10 +166,10 @@ class CompositeSpec:
 
 
 class Content(NamedTuple):
-    """A command with what came with it.
+    """A command with its content.
 
     Args:
-        sync: whether the peer wants to hear of its completion at once.
+        sync: whether the peer requests its completion at once.
         command: the command.
     """
 
@@ -178,13 +178,13 @@ class Content(NamedTuple):
 
 
 class ProtocolSpec:
-    """Everything in a table, and the codec for it.
+    """All entries of a table, and the codec for them.
 
     Args:
         table: see above.
 
     Raises:
-        ValueError: the table cannot be read.
+        ValueError: the table is invalid.
     """
 
     def __init__(self, table: str) -> None:
@@ -267,7 +267,7 @@ class ProtocolSpec:
     # --- writing --------------------------------------------------------------------------------
 
     def encode(self, value: Control | Command, sync: bool = False) -> bytes:
-        """The payload of a control's or command's segment.
+        """Return the payload of a control's or command's segment.
 
         Raises:
             ValueError, TypeError: a value does not fit its field.
@@ -279,7 +279,7 @@ class ProtocolSpec:
         return head + spec.write(value)
 
     def encode_struct(self, value: Composite) -> bytes:
-        """A struct as it stands in a header segment: size, code, flags, fields."""
+        """Return a struct for a header segment: size, code, flags, fields."""
         return self._write_struct32(value, "struct")
 
     def _write_struct32(self, value: Any, key: str) -> bytes:
@@ -291,7 +291,7 @@ class ProtocolSpec:
         return types.sized(4, spec.code.to_bytes(2) + spec.write(value), key)
 
     def struct_array(self, values: list[Any]) -> types.Array:
-        """Structs as the array that fields like `in-doubt` hold."""
+        """Return structs as the array for fields such as `in-doubt`."""
         return types.Array(
             types.STRUCT32,
             [Typed(types.STRUCT32, self.encode_struct(value)[4:]) for value in values],
@@ -300,10 +300,10 @@ class ProtocolSpec:
     # --- reading --------------------------------------------------------------------------------
 
     def decode_control(self, payload: bytes) -> Control:
-        """The control in a segment.
+        """Decode the control in a segment.
 
         Raises:
-            ProtocolError: 501, for the whole connection.
+            ProtocolError: 501, which closes the connection.
         """
         spec = self._by_code.get(int.from_bytes(payload[:_HEAD]))
         if len(payload) < _HEAD or spec is None or spec.name not in self.controls:
@@ -316,11 +316,11 @@ class ProtocolSpec:
             ) from None
 
     def decode_command(self, payload: bytes) -> Content:
-        """The command in a segment, and whether it is to be synchronous.
+        """Decode the command in a segment; return it and its sync flag.
 
         Raises:
             ProtocolError: 503 for an unknown one, 531 for fields that do not fit; both end the
-                session, not the connection. 501 when not even the session header is there.
+                session, not the connection. 501 if even the session header is missing.
         """
         at = _HEAD + _SESSION_HEADER
         if len(payload) < at or payload[_HEAD] != 1 or payload[_HEAD + 1] > _SYNC:
@@ -340,7 +340,7 @@ class ProtocolSpec:
         return Content(payload[_HEAD + 1] == _SYNC, cast(Command, command))
 
     def decode_header(self, raw: bytes) -> list[Composite | Typed]:
-        """The structs of a header segment; those that are unknown stay as they are.
+        """Decode the structs of a header segment; unknown structs stay encoded.
 
         Raises:
             ProtocolError: 531.
@@ -357,7 +357,7 @@ class ProtocolSpec:
         return result
 
     def read_struct32(self, data: bytes, at: int, end: int) -> tuple[Any, int]:
-        """A struct with its size and code in front, and where it ends."""
+        """Decode a struct with its size and code; return it and its end."""
         start, after = types.extent(data, types.STRUCT32, at, end)
         if after - start < _HEAD:
             raise Malformed("a struct is too short for its code")
@@ -369,15 +369,15 @@ class ProtocolSpec:
     # --- looking up -----------------------------------------------------------------------------
 
     def spec_of(self, value: Composite | type[Composite]) -> CompositeSpec:
-        """What the table says about a value or its class; KeyError for others."""
+        """Return the table's entry for a value or its class; KeyError for others."""
         return self._by_type[value if isinstance(value, type) else type(value)]
 
 
 def _struct_extent(spec: CompositeSpec, data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Where the flags of a struct in a field begin, and where it ends.
+    """Return where the flags of a struct in a field begin, and where it ends.
 
     The first print of 0-10 gave `dtx.xid` a size of two octets and no code, the errata four and
-    one. No branch's name needs 64 KiB, so the first two octets tell them apart.
+    one. No branch name has 64 KiB, so the first two octets distinguish them.
     """
     size = spec.size
     coded = spec.code >= 0
@@ -407,7 +407,7 @@ def _class_of(name: str) -> type[Composite]:
 
 
 def _outcome(class_name: str, words: list[str]) -> dict[str, Any]:
-    """What stands between senders and fields."""
+    """Parse the part between senders and fields."""
     if not words:
         return {}
     if words[0] == "->":
@@ -421,7 +421,7 @@ def _outcome(class_name: str, words: list[str]) -> dict[str, Any]:
 
 
 def _lines(table: str) -> Iterator[tuple[str, int, str]]:
-    """Class name, class code and the joined-up line of everything in a table."""
+    """Yield class name, class code and the joined line of each entry of a table."""
     class_name, class_code, line = "", 0, ""
     for text in table.splitlines():
         indent = len(text) - len(text.lstrip())

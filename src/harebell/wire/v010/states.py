@@ -1,10 +1,10 @@
-"""The life of a connection and of a channel, as tables (AMQP 0-10 9.1 and 9.2).
+"""State machines of a connection and of a channel (AMQP 0-10 9.1 and 9.2).
 
-Each says which controls may arrive at a server in each state, and which state follows. A state says
-what the server waits for. The following state is the usual one: a server that needs another answer
-of the SASL mechanism goes to `SECURING` instead, and one that sends a close to `CLOSING` from
-wherever it is. What the connection's table does not list is a framing error; what a channel's does
-not list is answered with session.detached and the code not-attached, or passed over while it ends.
+Each table lists the controls that a server may receive in each state, and the next state. A state
+is what the server waits for. The next state is the usual one: a server that sends another SASL
+challenge enters `SECURING` instead, and one that sends a close enters `CLOSING` from any state. A
+control that the connection's table does not list is a framing error; one that the channel's does
+not list is answered with session.detached and the code not-attached, or ignored while it ends.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from harebell.wire.v09.states import ConnectionState
 
 
 class ChannelState(enum.Enum):
-    """Where a channel is: whether a session is on it.
+    """Whether a session is attached to a channel.
 
-    `ENDING` is after an exception: until the peer knows, what it sends is not for a session.
+    `ENDING` follows an exception: until the peer knows, its commands are ignored.
     """
 
     DETACHED = "detached"
@@ -44,7 +44,7 @@ CONNECTION_SERVER: dict[ConnectionState, dict[str, ConnectionState]] = {
     },
     _S.CLOSED: {},
 }
-"""What a server may be sent of class connection."""
+"""Controls of class connection that a server may receive."""
 
 _SESSION_CONTROLS = (
     "session.attach",
@@ -77,4 +77,4 @@ CHANNEL_SERVER: dict[ChannelState, dict[str, ChannelState]] = {
         "session.detached": _C.DETACHED,
     },
 }
-"""What a server may be sent of class session, on any channel of an open connection."""
+"""Controls of class session that a server may receive, on any channel of an open connection."""

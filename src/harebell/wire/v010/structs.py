@@ -1,7 +1,7 @@
-"""The structs of AMQP 0-10 as typed values, and what structs, controls and commands have in common.
+"""The structs of AMQP 0-10 as typed values, and the base of structs, controls and commands.
 
 An attribute that is None, or an empty map, array or set, is not sent. A required field that a peer
-leaves out reads as zero or empty, which is how brokers have always taken it.
+omits is zero or empty, as in other brokers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Ranges = tuple[tuple[int, int], ...]
 """First and last number of each range."""
 
 COMPOSITES: dict[str, type[Composite]] = {}
-"""Every struct, control and command by the name of its class."""
+"""All structs, controls and commands by the name of their class."""
 
 
 class Composite(msgspec.Struct):
-    """A struct, a control or a command. `NAME` is its name on paper: `message.transfer`."""
+    """A struct, control or command. `NAME` is its name in the specification: `message.transfer`."""
 
     NAME: ClassVar[str] = ""
 
@@ -30,28 +30,28 @@ class Composite(msgspec.Struct):
 
 
 class Control(Composite):
-    """What passes between two session or connection ends, and is not counted."""
+    """A message between two session or connection endpoints that is not numbered."""
 
 
 class Command(Composite):
-    """What a session counts, completes and perhaps repeats."""
+    """A message that a session numbers, completes and may repeat."""
 
 
 class SessionHeader(Composite):
-    """What stands in front of every command."""
+    """The header of every command."""
 
     sync: bool = False
 
 
 class CommandFragment(Composite):
-    """Parts of a command that arrived."""
+    """The parts of a command that have arrived."""
 
     command_id: int = 0
     byte_ranges: Ranges = ()
 
 
 class DeliveryProperties(Composite):
-    """How a message is to be delivered: for brokers."""
+    """Properties for brokers: how to deliver a message."""
 
     discard_unroutable: bool = False
     immediate: bool = False
@@ -68,7 +68,7 @@ class DeliveryProperties(Composite):
 
 
 class FragmentProperties(Composite):
-    """Which part of a message this is."""
+    """The part of a message in this transfer."""
 
     first: bool = False
     last: bool = False
@@ -76,14 +76,14 @@ class FragmentProperties(Composite):
 
 
 class ReplyTo(Composite):
-    """Where replies go."""
+    """The exchange and routing key for replies."""
 
     exchange: str | None = None
     routing_key: str | None = None
 
 
 class MessageProperties(Composite):
-    """What a message is: from application to application."""
+    """Properties for applications."""
 
     content_length: int | None = None
     message_id: UUID | None = None
@@ -97,25 +97,25 @@ class MessageProperties(Composite):
 
 
 class Acquired(Composite):
-    """Which messages a peer acquired."""
+    """The messages that a peer has acquired."""
 
     transfers: Ranges = ()
 
 
 class MessageResumeResult(Composite):
-    """From where on a message is resumed."""
+    """The offset at which a message is resumed."""
 
     offset: int | None = None
 
 
 class XaResult(Composite):
-    """How a branch fared."""
+    """The result of an operation on a branch."""
 
     status: int = 0
 
 
 class Xid(Composite):
-    """The name of a transaction branch."""
+    """The identifier of a transaction branch."""
 
     format: int = 0
     global_id: bytes = b""
@@ -123,19 +123,19 @@ class Xid(Composite):
 
 
 class GetTimeoutResult(Composite):
-    """How long a branch may take, in seconds."""
+    """The timeout of a branch, in seconds."""
 
     timeout: int = 0
 
 
 class RecoverResult(Composite):
-    """The branches that are prepared or were decided without asking."""
+    """The branches that are prepared or heuristically completed."""
 
     in_doubt: list[Any] = []
 
 
 class ExchangeQueryResult(Composite):
-    """What an exchange is like."""
+    """The result of exchange.query."""
 
     type: str | None = None
     durable: bool = False
@@ -144,7 +144,7 @@ class ExchangeQueryResult(Composite):
 
 
 class ExchangeBoundResult(Composite):
-    """What of a binding does not exist."""
+    """The result of exchange.bound: what does not exist or match."""
 
     exchange_not_found: bool = False
     queue_not_found: bool = False
@@ -154,7 +154,7 @@ class ExchangeBoundResult(Composite):
 
 
 class QueueQueryResult(Composite):
-    """What a queue is like."""
+    """The result of queue.query."""
 
     queue: str = ""
     alternate_exchange: str | None = None
@@ -167,7 +167,7 @@ class QueueQueryResult(Composite):
 
 
 class FileProperties(Composite):
-    """What a file message is."""
+    """The properties of a file message."""
 
     content_type: str | None = None
     content_encoding: str | None = None
@@ -181,7 +181,7 @@ class FileProperties(Composite):
 
 
 class StreamProperties(Composite):
-    """What a stream message is."""
+    """The properties of a stream message."""
 
     content_type: str | None = None
     content_encoding: str | None = None

@@ -1,7 +1,7 @@
-"""The data types of AMQP 0-10: how each one stands in octets.
+"""The data types of AMQP 0-10 and their encoding.
 
-Every type has a code of one octet, and the code alone says how many octets a value takes. So what
-is not known can still be passed over:
+Every type has a code of one octet, and the code alone determines the width of a value. So values
+of unknown types can be skipped:
 
     0x00 1   0x10 2   0x20 4   0x30 8   0x40 16   0x50 32   0x60 64   0x70 128     fixed widths
     0x80 length in 1 octet     0x90 in 2     0xa0 in 4                             variable
@@ -11,11 +11,11 @@ is not known can still be passed over:
     list    size(4) count(4) { code(1) value }
     array   size(4) code(1) count(4) { value }
 
-Lengths are compared with what is there before anything is made of them.
+Lengths are compared with the available input before anything is allocated.
 
 In Python: None is void, bool boolean, int the smallest of int32, int64 and uint64, float double,
 Decimal dec32 or dec64, str str16, bytes vbin16 or vbin32, datetime datetime, UUID uuid, a dict a
-map, a list a list, an `Array` an array. `Typed` holds what has no counterpart.
+map, a list a list, an `Array` an array. `Typed` holds values of all other types.
 """
 
 from __future__ import annotations
@@ -85,15 +85,15 @@ _CHARACTERS = {0x04: "latin-1", 0x27: "utf-32-be"}
 
 
 class Malformed(ValueError):
-    """Octets that are no value of the type they should be."""
+    """Bytes that are not a value of the expected type."""
 
 
 class Typed(NamedTuple):
-    """A value that Python has nothing for.
+    """A value without an equivalent in Python.
 
     Args:
         code: the code of its type.
-        octets: as it travels, without its length.
+        octets: the encoded value, without its length.
     """
 
     code: int
@@ -117,12 +117,12 @@ class Array(list[Any]):
 
 
 def cut_off(wanted: int, there: int) -> Malformed:
-    """The error for a value that runs over the end of what holds it."""
+    """Return the error for a value that exceeds its container."""
     return Malformed(f"{wanted} octets are announced, {max(there, 0)} are there")
 
 
 def extent(data: bytes, code: int, at: int, end: int) -> tuple[int, int]:
-    """Where the octets of a value of that type begin and end, its length apart."""
+    """Return where the bytes of a value of that type begin and end, without its length."""
     group = code & 0xF0
     width = _FIXED.get(group)
     if width is None:
@@ -142,10 +142,10 @@ def extent(data: bytes, code: int, at: int, end: int) -> tuple[int, int]:
 
 
 def read_value(data: bytes, code: int, at: int, end: int, depth: int = 1) -> tuple[Any, int]:
-    """A value of that type, and where it ends.
+    """Decode a value of that type; return it and its end.
 
     Raises:
-        Malformed: the octets do not fit the type.
+        Malformed: the bytes do not fit the type.
     """
     start, after = extent(data, code, at, end)
     number = _NUMBERS.get(code)
@@ -167,7 +167,7 @@ def read_value(data: bytes, code: int, at: int, end: int, depth: int = 1) -> tup
 
 
 def read_text(octets: bytes, encoding: str = "utf-8") -> str:
-    """A text."""
+    """Decode a text."""
     try:
         return octets.decode(encoding)
     except UnicodeDecodeError:
@@ -175,7 +175,7 @@ def read_text(octets: bytes, encoding: str = "utf-8") -> str:
 
 
 def read_map(data: bytes, at: int, end: int, depth: int = 1) -> dict[str, Any]:
-    """A map, from its count on. One of no octets is empty, as some peers write it."""
+    """Decode a map, from its count on. Some peers encode an empty map as zero bytes."""
     if at == end:
         return {}
     count, at = _count(data, at, end, depth)
@@ -194,7 +194,7 @@ def read_map(data: bytes, at: int, end: int, depth: int = 1) -> dict[str, Any]:
 
 
 def read_list(data: bytes, at: int, end: int, depth: int = 1) -> list[Any]:
-    """A list, from its count on."""
+    """Decode a list, from its count on."""
     if at == end:
         return []
     count, at = _count(data, at, end, depth)
@@ -209,7 +209,7 @@ def read_list(data: bytes, at: int, end: int, depth: int = 1) -> list[Any]:
 
 
 def read_array(data: bytes, at: int, end: int, depth: int = 1) -> Array:
-    """An array, from its type code on."""
+    """Decode an array, from its type code on."""
     if at == end:
         return Array(VOID)
     code = data[at]
@@ -239,7 +239,7 @@ def _check_end(at: int, end: int, what: str) -> None:
 
 
 def read_datetime(seconds: int) -> datetime | Timestamp:
-    """A time as a datetime in UTC, or as it is when that cannot hold it."""
+    """Return a time as a datetime in UTC, or unchanged if it is out of range."""
     if seconds > _LAST_DATETIME:
         return Timestamp(seconds)
     return _EPOCH + timedelta(seconds=seconds)
@@ -269,7 +269,7 @@ _READERS: dict[int, Callable[[bytes, int, int, int], Any]] = {
 
 
 def write_typed(value: Any, key: str = "", depth: int = 1) -> bytes:
-    """A value with the code of its type in front.
+    """Encode a value after the code of its type.
 
     Raises:
         TypeError: no type fits; the text names the key.
@@ -280,13 +280,13 @@ def write_typed(value: Any, key: str = "", depth: int = 1) -> bytes:
 
 
 def code_of(value: Any, key: str = "") -> int:
-    """The code of the type that a Python value is written as."""
+    """Return the code of the type for a Python value."""
     if isinstance(value, int) and not isinstance(value, bool | Timestamp):
         if -_INT32 <= value < _INT32:
             return INT32
         return INT64 if value < _INT64 else UINT64
     if isinstance(value, str):
-        # There is no longer text; as octets at least nothing is lost.
+        # There is no longer text type; as binary at least nothing is lost.
         return STR16 if len(value.encode(errors="surrogateescape")) <= _STR16_MOST else VBIN32
     if isinstance(value, bytes | bytearray | memoryview):
         return VBIN16 if len(value) <= _STR16_MOST else VBIN32
@@ -318,7 +318,7 @@ _CODES: tuple[tuple[type, int], ...] = (
 
 
 def write_value(code: int, value: Any, key: str = "", depth: int = 1) -> bytes:
-    """A value of a type, without the code."""
+    """Encode a value of a type, without the code."""
     if isinstance(value, Typed):
         octets = value.octets
         prefix = _VARIABLE.get(code & 0xF0)
@@ -338,7 +338,7 @@ def write_value(code: int, value: Any, key: str = "", depth: int = 1) -> bytes:
 
 
 def write_map(value: Mapping[str, Any], key: str = "", depth: int = 1) -> bytes:
-    """A map, its size first."""
+    """Encode a map after its size."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{key!r}: must be a mapping, not {type(value).__name__}")
     _check_depth(depth, key)
@@ -350,7 +350,7 @@ def write_map(value: Mapping[str, Any], key: str = "", depth: int = 1) -> bytes:
 
 
 def write_array(value: list[Any], key: str = "", depth: int = 1) -> bytes:
-    """An array; the items of a plain list give their type."""
+    """Encode an array; the items of a plain list determine its type."""
     _check_depth(depth, key)
     code = code_of(value[0], key) if value else STR16
     if isinstance(value, Array):
@@ -360,7 +360,7 @@ def write_array(value: list[Any], key: str = "", depth: int = 1) -> bytes:
 
 
 def write_str8(value: str, key: str = "") -> bytes:
-    """A text of at most 255 octets, its length first."""
+    """Encode a text of at most 255 bytes after its length."""
     if not isinstance(value, str):
         raise TypeError(f"{key!r}: must be a str, not {type(value).__name__}")
     try:
@@ -371,7 +371,7 @@ def write_str8(value: str, key: str = "") -> bytes:
 
 
 def sized(prefix: int, octets: bytes, key: str = "") -> bytes:
-    """Octets with their length in front."""
+    """Return bytes after their length."""
     if len(octets) >> (8 * prefix):
         most = (1 << 8 * prefix) - 1
         raise ValueError(f"{key!r}: {len(octets)} octets, at most {most} are possible")
@@ -379,7 +379,7 @@ def sized(prefix: int, octets: bytes, key: str = "") -> bytes:
 
 
 def write_datetime(value: datetime | int, key: str) -> bytes:
-    """A time in seconds since 1970."""
+    """Encode a time in seconds since 1970."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(f"{key!r}: a datetime without a time zone is ambiguous")
@@ -416,7 +416,7 @@ def _write_decimal(value: Decimal, key: str, width: int) -> bytes:
 
 
 def _write_plain(code: int, value: Any, key: str) -> bytes:
-    """A number, a text or octets."""
+    """Encode a number, a text or bytes."""
     number = _NUMBERS.get(code)
     if number is not None:
         try:
