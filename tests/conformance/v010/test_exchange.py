@@ -77,6 +77,12 @@ def test_what_has_thousands_of_bindings_is_deleted_when_the_command_is_complete(
         (c.ExchangeBind("q", "", "k"), 542, "name of the exchange is empty"),
         (c.ExchangeBind("q", "missing", "k"), 404, "no exchange 'missing'"),
         (c.ExchangeBind("q", "amq.direct", "k", {"odd": 1}), 540, "unknown argument 'odd'"),
+        # Bytes that are not UTF-8.
+        (
+            c.ExchangeBind("q", "amq.direct", "k", {"x\udcd3": 1}),
+            540,
+            r"unknown argument 'x\udcd3'",
+        ),
         (c.ExchangeUnbind("missing", "amq.direct", "k"), 404, "no queue 'missing'"),
         (c.ExchangeUnbind("q", "", "k"), 542, "name of the exchange is empty"),
         (c.ExchangeUnbind("q", "missing", "k"), 404, "no exchange 'missing'"),

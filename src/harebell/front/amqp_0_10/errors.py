@@ -101,13 +101,18 @@ def execution_code(error: Refusal | ProtocolError) -> int:
 
 def described(code: int, text: str) -> str:
     """The description of an exception, the name of its code in front."""
-    return f"{NAMES[code]}: {text}"
+    return encodable(f"{NAMES[code]}: {text}")
+
+
+def encodable(text: str) -> str:
+    """Escape what cannot be sent: a name in the text may come from bytes that are not UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def close_text(code: int, text: str) -> str:
     """The reply text of a connection.close; a str8 has 255 octets."""
     name = CLOSE_NAMES.get(code)
-    full = text if name is None else f"{name}: {text}"
+    full = encodable(text if name is None else f"{name}: {text}")
     octets = full.encode()
     return full if len(octets) <= _REPLY_TEXT else _cut(octets)
 

@@ -228,7 +228,7 @@ def _pass_on(channel: TransitionalChannel, queue: Queue, message: Message) -> bo
 
 def _reject(channel: TransitionalChannel, code: int, text: str) -> None:
     """message.reject: the client's transfer went nowhere."""
-    octets = text.encode()[:REPLY_TEXT_BYTES]
+    octets = text.encode(errors="backslashreplace")[:REPLY_TEXT_BYTES]
     reject = m.MessageReject(code=code, text=octets.decode(errors="ignore"))
     channel.connection.send(channel.number, reject)
 
