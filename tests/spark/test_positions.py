@@ -258,7 +258,7 @@ def test_the_lag_is_where_the_stream_ends(reader: Readers, channel: Any, stream:
     assert (end[stream]["position"], report[stream]["position"]) == (10, 25)
 
 
-@pytest.mark.parametrize("asked", [{}, {"failOnDataLoss": "false"}])
+@pytest.mark.parametrize("requested", [{}, {"failOnDataLoss": "false"}])
 def test_a_stream_that_is_a_classic_queue_now_is_not_only_looked_at(
     reader: Readers, channel: Any, stream: str, requested: dict[str, str]
 ) -> None:
@@ -272,7 +272,7 @@ def test_a_stream_that_is_a_classic_queue_now_is_not_only_looked_at(
         one.latestOffset(start, one.getDefaultReadLimit())
 
 
-@pytest.mark.parametrize("asked", [{}, {"failOnDataLoss": "false"}])
+@pytest.mark.parametrize("requested", [{}, {"failOnDataLoss": "false"}])
 def test_a_queue_that_is_a_stream_now_is_told_so(
     reader: Readers, channel: Any, queue: str, requested: dict[str, str]
 ) -> None:
