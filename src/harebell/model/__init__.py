@@ -1,1 +1,1 @@
-"""The broker as a value: no protocol, no clock, no socket."""
+"""The model: the broker without protocol, clock and socket."""

@@ -1,10 +1,10 @@
-r"""One session's part in distributed transactions: which branch it works on, and which it has left.
+r"""A session's part in distributed transactions: its current branch, and suspended ones.
 
-    select -> start -> work -> end                      the work is the branch's
+    select -> start -> work -> end                      the work belongs to the branch
                           \-> end with suspend ... start with resume -> work -> end
 
-Outside of start and end the session's work is nobody's but its own, and takes effect at once. A
-session that ends without `end` makes its branches fail.
+Outside start and end the work belongs to the session and takes effect at once. A session that
+closes without `end` makes its branches fail.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from harebell.model.xid import Xid
 
 
 class Association:
-    """What a session has to do with branches.
+    """The branches of a session.
 
     Args:
-        branches: of the broker.
-        vhost: the session's.
-        user: the session's; its tags are those of the moment when something is asked for.
+        branches: the branches of the broker.
+        vhost: the vhost of the session.
+        user: the user of the session; its tags are read at each call.
 
     Attributes:
-        selected: whether the session said that it wants distributed transactions.
-        branch: the one that it works on now.
+        selected: whether the session has selected distributed transactions.
+        branch: the branch that it works on now.
     """
 
     def __init__(self, branches: Branches, vhost: str, user: Asker) -> None:
@@ -37,19 +37,19 @@ class Association:
         self._user = user
 
     def select(self) -> None:
-        """The session wants distributed transactions."""
+        """Select distributed transactions for the session."""
         self.selected = True
 
     def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Status:
-        """Work on a branch from now on, unless the answer is another than OK.
+        """Work on a branch from now on, unless the status is not OK.
 
         Args:
-            xid: which; a new one without the flags.
-            join: it is known, and others work on it or have.
-            resume: this session has suspended its work on it.
+            xid: the branch; a new one without the flags.
+            join: join a known branch of other sessions.
+            resume: resume a branch that this session has suspended.
 
         Raises:
-            BranchError: that is not possible.
+            BranchError: the branch is not in a state for that.
         """
         self._check_selected("start")
         if join and resume:
@@ -94,17 +94,17 @@ class Association:
         if status is Status.OK:
             self.branch = branch
         else:
-            # It was rolled back meanwhile, and nobody goes on with it.
+            # It was rolled back meanwhile, and no session resumes it.
             self._leave(branch, Call.END, Call.LAST_END)
         return status
 
     def end(self, xid: Xid, *, fail: bool = False, suspend: bool = False) -> Status:
-        """Work on the branch no longer.
+        """Stop working on the branch.
 
         Args:
-            xid: which.
+            xid: the branch.
             fail: the work has failed.
-            suspend: it goes on later.
+            suspend: the session resumes it later.
 
         Raises:
             BranchError: the session does not work on it.
@@ -129,7 +129,7 @@ class Association:
         return self._leave(branch, Call.END, Call.LAST_END)
 
     def close(self) -> None:
-        """The session is over: what it has not ended has failed."""
+        """Close the session; branches without `end` fail."""
         branches = [*self._suspended.values()]
         if self.branch is not None:
             branches.append(self.branch)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def frozen(value: Any) -> Hashable:
-    """A hashable value that is equal exactly for equal table values (1 and true differ)."""
+    """Return a hashable value that is equal only for equal table values (1 and true differ)."""
     if isinstance(value, Mapping):
         return ("table", tuple(sorted((key, frozen(item)) for key, item in value.items())))
     if isinstance(value, list | tuple):
@@ -24,13 +24,13 @@ def frozen(value: Any) -> Hashable:
 
 
 class Binding:
-    """One binding. Two with the same ends, key and arguments are the same binding.
+    """A binding. Two with the same source, destination, key and arguments are equal.
 
     Args:
-        source: the exchange that messages come from.
-        destination: the queue or exchange that they go to.
+        source: the exchange.
+        destination: the queue or exchange.
         routing_key: the binding key.
-        arguments: the binding's arguments.
+        arguments: the arguments.
     """
 
     __slots__ = ("arguments", "destination", "identity", "routing_key", "source")

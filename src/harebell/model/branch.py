@@ -1,4 +1,4 @@
-"""One branch of a distributed transaction: what it has done, and who works on it."""
+"""A branch of a distributed transaction: its work, and the sessions associated with it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ ADMINISTRATOR = "administrator"
 
 
 class Asker(Protocol):
-    """The user who asks for something to be done to a branch."""
+    """The user of a request."""
 
     @property
     def name(self) -> str:
-        """The user's name."""
+        """The name of the user."""
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The user's tags, as they are now."""
+        """The current tags of the user."""
 
 
 class _Operator(NamedTuple):
@@ -52,10 +52,10 @@ OPERATOR: Asker = _Operator()
 
 
 class BranchError(Refusal):
-    """A call is refused.
+    """A refused call.
 
     Args:
-        fault: why; every protocol version has its own code for that.
+        fault: the reason; each protocol version has a code for it.
         text: the explanation, naming the branch.
     """
 
@@ -72,24 +72,24 @@ class Taken(NamedTuple):
 
 
 class Committer:
-    """Does the work of a branch, for whom it is all the same who did it first.
+    """Does the work of a branch at its commit, whoever did it first.
 
     Args:
-        promised: whether the queues have promised to take what is published.
+        promised: whether the queues have reserved room for the messages.
     """
 
     def __init__(self, *, promised: bool = False) -> None:
         self._promised = promised
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a message to its queues; what is unroutable was told when it was published."""
+        """Publish a message to its queues; unroutable ones were returned before."""
         result = 0
         for queue in queues:
             result |= queue.admit(message) if self._promised else queue.publish(message)
         return result
 
     def take_effect(self, entries: Sequence[Taken], kind: int) -> None:
-        """Settle deliveries, and serve who is ready."""
+        """Settle deliveries, and drain the queues."""
         for queue, position in entries:
             if kind == ACCEPT:
                 queue.settle(position)
@@ -108,23 +108,23 @@ class Branch:
 
     Args:
         xid: its name.
-        vhost: where it works.
-        user: who started it.
-        gauge: counts what its publishes take in memory.
+        vhost: its vhost.
+        user: the user that started it.
+        gauge: counts the memory of its publishes.
 
     Attributes:
         state: see `xa_states`.
         sessions: how many are associated with it, suspended or not.
-        work: what they did, until it is prepared or over.
-        octets: what the publishes among it take in memory.
-        timeout: seconds.
-        timer: ends it.
-        position: of its record in the log of the branches; -1 without one.
+        work: their work, until it is prepared or finished.
+        octets: memory of the publishes, in bytes.
+        timeout: its timeout in seconds.
+        timer: rolls it back at the timeout.
+        position: the position of its record in the log of the branches; -1 without one.
         moment: when it was prepared, in milliseconds since 1970; 0 before.
-        counted: publishes and settlements of what is prepared.
+        counted: publishes and settlements of a prepared branch.
         busy: whether it is being prepared, committed or rolled back, in several turns.
-        held: which settlements of what was prepared by another process still mean a message: by
-            the number of the queue, and position. None for what this process prepared.
+        held: for a restored branch, the settlements whose message is still there: number of the
+            queue, and position. None for a branch that this process prepared.
     """
 
     __slots__ = (
@@ -165,11 +165,11 @@ class Branch:
         self._gauge = gauge
 
     def open_to(self, asker: Asker) -> bool:
-        """Whether a user may see, work on and end this branch: who began it, administrators."""
+        """True if a user may see, work on and end this branch: its own user and administrators."""
         return asker.name == self.user or ADMINISTRATOR in asker.tags
 
     def pending(self) -> tuple[int, int]:
-        """How many publishes, and how many settled deliveries, wait for its end."""
+        """Return how many publishes and how many settled deliveries are pending."""
         done = self.work.pending()
         return done if done != (0, 0) else self.counted
 
@@ -177,7 +177,7 @@ class Branch:
         """Keep a publish for the commit.
 
         Raises:
-            BranchError: it is too much.
+            BranchError: the branch is too large.
         """
         if self.state in DONE:
             return
@@ -195,7 +195,7 @@ class Branch:
         """Keep a settlement for the commit.
 
         Raises:
-            BranchError: it is too much.
+            BranchError: the branch is too large.
         """
         taken = [Taken(entry.queue, entry.position) for entry in entries]
         if self.state in DONE:
@@ -211,17 +211,17 @@ class Branch:
         self.work.settle(taken, kind)
 
     def release(self) -> None:
-        """What it published is somewhere else now."""
+        """Release the memory of its publishes: they are stored or dropped."""
         self._gauge.take(self.octets)
         self.octets = 0
 
     def undo(self) -> None:
-        """What was published is forgotten, and what was acknowledged goes back."""
+        """Drop the publishes, and requeue what was acknowledged."""
         self.release()
         for entries in self.work.forget():
             take_back(entries)
 
 
 def take_back(entries: Sequence[Taken]) -> None:
-    """What was acknowledged in vain is ready again, and goes to whoever is ready for it."""
+    """Requeue deliveries whose acknowledgement was rolled back, and drain the queues."""
     Committer().take_effect(entries, REQUEUE)

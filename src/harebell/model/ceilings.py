@@ -1,7 +1,7 @@
-"""How much one broker may have: vhosts, and queues and exchanges of all vhosts together.
+"""Broker-wide limits: vhosts, and queues and exchanges of all vhosts together.
 
-RabbitMQ has them as limits of a cluster, in the same words. They hold for what is made new; what is
-there already stays, and what comes back at a start is not counted against them.
+They are the cluster limits of RabbitMQ, with the same error texts. They apply to new declarations;
+what exists already stays, and restoring at a start is not limited.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class CountedVHost(Protocol):
 
 
 class Ceilings:
-    """The limits of one broker; None is no limit.
+    """The broker-wide limits; None is no limit.
 
     Args:
         vhosts: most vhosts.
         queues: most queues of all vhosts.
-        exchanges: most exchanges of all vhosts, those that every vhost begins with included.
+        exchanges: most exchanges of all vhosts, the predeclared ones included.
 
     Attributes:
-        every: the broker's vhosts by name, which the broker fills in.
+        every: the vhosts by name; filled in by the broker.
     """
 
     def __init__(
@@ -54,27 +54,27 @@ class Ceilings:
 
     @property
     def vhosts(self) -> int:
-        """Vhosts that there are."""
+        """Return the number of vhosts."""
         return len(self.every)
 
     @property
     def queues(self) -> int:
-        """Queues that there are."""
+        """Return the number of queues."""
         return sum(len(vhost.queues) for vhost in self.every.values())
 
     @property
     def exchanges(self) -> int:
-        """Exchanges that there are."""
+        """Return the number of exchanges."""
         return sum(len(vhost.exchanges) for vhost in self.every.values())
 
     def check_vhost(self, name: str) -> None:
-        """Refuse a new vhost that is one too many."""
+        """Refuse a new vhost that exceeds the limit."""
         most = self._vhosts
         if most is not None and self.vhosts + self._elsewhere[0] >= most:
             raise precondition(f"cannot create vhost '{name}': vhost limit of {most} is reached")
 
     def check_queue(self, name: str) -> None:
-        """Refuse a new queue that is one too many."""
+        """Refuse a new queue that exceeds the limit."""
         most = self._queues
         if most is not None and self.queues + self._elsewhere[1] >= most:
             raise precondition(
@@ -82,7 +82,7 @@ class Ceilings:
             )
 
     def check_exchange(self, name: str, vhost: str) -> None:
-        """Refuse a new exchange that is one too many."""
+        """Refuse a new exchange that exceeds the limit."""
         most = self._exchanges
         if most is not None and self.exchanges + self._elsewhere[2] >= most:
             raise precondition(
@@ -91,7 +91,7 @@ class Ceilings:
             )
 
     def left_for(self, copy: Ceilings) -> Ceilings:
-        """The same room in a broker that has only some of this one's vhosts, queues, exchanges."""
+        """Return the limits for a partial copy of the broker; what it lacks still counts."""
         left = Ceilings(self._vhosts, self._queues, self._exchanges)
         left.every = copy.every
         left._elsewhere = (

@@ -1,4 +1,4 @@
-"""Consumers, as a queue sees them."""
+"""Consumers as a queue sees them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """Someone who takes a queue's messages. The front derives from it and does the delivering.
+    """A consumer of a queue. The front derives from it and implements the delivery.
 
     Args:
-        queue: what is consumed.
+        queue: the queue.
         tag: the consumer tag.
         no_ack: whether a delivery counts as acknowledged when it is sent.
-        exclusive: whether nobody else may consume.
+        exclusive: whether the queue may have no other consumer.
         priority: higher ones are served first.
-        prefetch: most unacknowledged deliveries at a time; 0 is no limit.
+        prefetch: most unacknowledged deliveries; 0 is no limit.
         arguments: as given by the client.
-        excluded: the connection whose messages it does not want; 0 when it wants all.
+        excluded: with no-local, its connection, whose messages it does not get; else 0.
 
     Attributes:
         unacked: deliveries that are not acknowledged yet.
-        waits: whether its turn comes when others have let go what they share a limit with.
-        before: its neighbour among the consumers of its queue; None when it is not one of them.
-        after: the one on the other side, who is asked after it.
+        waits: whether it waits for credit of a limit that it shares with other consumers.
+        before: the consumer before it in the ring; None if it is in no ring.
+        after: the consumer after it in the ring.
     """
 
     __slots__ = (
@@ -72,26 +72,26 @@ class Consumer:
         self.after: Consumer | None = None
 
     def ready(self) -> bool:
-        """Whether one more delivery may be handed over now."""
+        """True if it has credit for one more delivery."""
         raise NotImplementedError
 
     def fits(self, message: Message) -> bool:
-        """Whether a consumer that is ready has room for this message; browsers are asked."""
+        """True if a ready consumer has room for this message; called for browsers."""
         return True
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
-        """Hand over a message; `position` is -1 when nothing will be acknowledged. Returns 0."""
+        """Deliver a message; `position` is -1 if it is not to be acknowledged. Return 0."""
         raise NotImplementedError
 
     def released(self) -> int:
-        """A delivery was settled or came back."""
+        """Give back credit: a delivery was settled or requeued."""
         self.unacked -= 1
         return 0
 
     def again(self) -> int:
-        """There is more to look at: the queue shall be drained again in a later turn."""
+        """Have the queue drained again in a later turn."""
         return 0
 
     def queue_deleted(self) -> None:
-        """The queue is gone; nothing more will come."""
+        """Cancel the consumer: the queue was deleted."""
         raise NotImplementedError

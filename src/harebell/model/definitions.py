@@ -1,4 +1,4 @@
-"""Between what is declared and its rows in the store's definitions.
+"""Convert declarations to rows of the store's definitions, and restore them.
 
     kind        key                                           fields
     vhost       name                                          those of `metadata.py`
@@ -7,9 +7,8 @@
     binding     vhost, source, destination_type,              arguments
                 destination, routing_key, arguments_key
 
-Only what outlives the process has a row: durable exchanges and queues, and bindings between them.
-What every vhost has from the start has none. The identity of the log that some kinds of exchange
-keep stands among the arguments of its row.
+Only durable exchanges and queues, and bindings between them, have rows; predeclared exchanges have
+none. Some exchange types have a log; its identity is among the arguments of the row.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _KEY_DIGITS = 32
 
 
 def is_durable(binding: Binding) -> bool:
-    """Whether a binding outlives the process: both its ends have to."""
+    """True if a binding survives a restart: both its ends are durable."""
     return bool(binding.source.durable and binding.destination.durable)
 
 
 def _arguments_key(arguments: Mapping[str, Any]) -> str:
-    """A short text that is the same for equal arguments only; "" for none."""
+    """Return a short text that is equal only for equal arguments; "" for none."""
     if not arguments:
         return ""
     text = repr(frozen(arguments)).encode("utf-8", "surrogatepass")
@@ -56,22 +55,22 @@ def _binding_key(vhost: str, binding: Binding) -> tuple[str, ...]:
 
 
 def _with_log(exchange: Exchange) -> Mapping[str, Any]:
-    """The arguments of an exchange as they are written down."""
+    """Return the arguments of an exchange as they are stored."""
     if not exchange.KEEPS:
         return exchange.arguments
     return {**exchange.arguments, EXCHANGE_LOG: exchange.identity}
 
 
 class Recorder:
-    """Writes down what is declared in one vhost, and tells of it.
+    """Stores the declarations of one vhost, and notes events of them.
 
     Args:
         vhost: the vhost's name.
-        store: has the definitions, and the commit that they are part of.
-        events: is told.
+        store: the store with the definitions and the group commit.
+        events: the events of the broker.
 
     Attributes:
-        ticket: of the commit that the last change here is part of; 0 before the first.
+        ticket: the commit of the last change; 0 before the first.
     """
 
     def __init__(self, vhost: str, store: Store, events: Events) -> None:
@@ -82,26 +81,26 @@ class Recorder:
         self.ticket = 0
 
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Something is new, or other than before."""
+        """Add or replace a definition."""
         self._definitions.put(kind, key, fields)
         self.ticket = self._commit.ticket
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
-        """Something is gone."""
+        """Remove a definition."""
         self._definitions.drop(kind, key)
         self.ticket = self._commit.ticket
 
     def vhost_is(self, metadata: Metadata) -> None:
-        """The vhost itself is new, or has other metadata."""
+        """Store the vhost itself: it is new, or has other metadata."""
         self.put("vhost", (self._vhost,), metadata.row())
 
     def vhost_gone(self) -> None:
-        """The vhost was deleted, after everything in it."""
+        """Remove the vhost, which was deleted after everything in it."""
         self.drop("vhost", (self._vhost,))
         self.events.note("vhost.deleted", {"name": self._vhost})
 
     def exchange_made(self, exchange: Exchange) -> None:
-        """An exchange was declared."""
+        """Store an exchange."""
         if exchange.durable:
             fields = {
                 "type": exchange.KIND,
@@ -113,13 +112,13 @@ class Recorder:
         self.events.exchange_made(self._vhost, exchange)
 
     def exchange_gone(self, exchange: Exchange) -> None:
-        """An exchange was deleted."""
+        """Remove an exchange."""
         if exchange.durable:
             self.drop("exchange", (self._vhost, exchange.name))
         self.events.gone("exchange", self._vhost, exchange.name)
 
     def queue_made(self, queue: Queue, kind: str) -> None:
-        """A queue was declared; `kind` is what the factory made it from."""
+        """Store a queue; `kind` is its type for the factory."""
         if queue.durable:
             fields = {
                 "kind": kind,
@@ -131,20 +130,20 @@ class Recorder:
         self.events.queue_made(self._vhost, queue)
 
     def queue_gone(self, queue: Queue) -> None:
-        """A queue was deleted."""
+        """Remove a queue."""
         if queue.durable:
             self.drop("queue", (self._vhost, queue.name))
         self.events.gone("queue", self._vhost, queue.name)
 
     def bound(self, binding: Binding) -> None:
-        """A binding was made."""
+        """Store a binding."""
         if is_durable(binding):
             key = _binding_key(self._vhost, binding)
             self.put("binding", key, {"arguments": binding.arguments})
         self.events.binding("created", self._vhost, binding)
 
     def unbound(self, binding: Binding) -> None:
-        """A binding was removed, by itself or with one of its ends."""
+        """Remove a binding that was deleted, alone or with one of its ends."""
         if is_durable(binding):
             self.drop("binding", _binding_key(self._vhost, binding))
         self.events.binding("deleted", self._vhost, binding)
@@ -158,10 +157,10 @@ def _is_missing(thing: str, name: str, vhost: str, kind: str) -> StoreError:
 
 
 def restored_exchanges(store: Store) -> Iterator[tuple[str, Exchange]]:
-    """Every exchange that was written down, with the name of its vhost.
+    """Yield all stored exchanges with the names of their vhosts.
 
     Raises:
-        StoreError: one is of a type that this version does not have.
+        StoreError: this version does not have the type of one.
     """
     for (vhost, name), fields in store.definitions.load("exchange"):
         kind = KINDS.get(fields["type"])
@@ -181,10 +180,10 @@ def restored_exchanges(store: Store) -> Iterator[tuple[str, Exchange]]:
 
 
 def restored_queues(store: Store) -> Iterator[Queue]:
-    """Every queue that was written down, over the log that it had.
+    """Yield all stored queues with their logs.
 
     Raises:
-        StoreError: one is of a kind that this version does not have.
+        StoreError: this version does not have the type of one.
     """
     for (vhost, name), fields in store.definitions.load("queue"):
         options = {
@@ -216,11 +215,11 @@ class BindingHolder(Protocol):
 
 
 def restore_bindings(vhosts: Mapping[str, BindingHolder], store: Store) -> list[str]:
-    """Bind again what was bound; returns a sentence for each binding that had lost an end.
+    """Restore the bindings; return a log line for each binding that had lost an end.
 
     Args:
         vhosts: every vhost by name, with its exchanges and queues.
-        store: has the definitions.
+        store: the store with the definitions.
     """
     lost = []
     for key, fields in store.definitions.load("binding"):

@@ -1,4 +1,4 @@
-"""How the model looks into messages and changes them: encodings are the front's business."""
+"""How the model reads and changes messages; the front implements the encodings."""
 
 from __future__ import annotations
 
@@ -37,18 +37,17 @@ def _without_properties(
 
 
 class Editor:
-    """Functions for what is encoded in a message.
+    """Functions for the encoded parts of a message.
 
     Args:
         headers_of: decodes the headers.
-        expiration_of: the property expiration, or None.
-        forwarded: a copy without expiration, under another exchange and routing key, with some
-            headers set, or removed where the value is None. Without it copies keep their headers.
-        property_of: a property by its name (`message_id`), or None.
-        properties_of: all properties that a message has, by their names, to be shown in headers of
-            another message.
-        with_headers: a copy with some headers set, or removed where the value is None.
-        composed: a new message: exchange, routing key, body, properties by their names.
+        expiration_of: return the property `expiration`, or None.
+        forwarded: return a copy without expiration, with another exchange and routing key, and with
+            some headers set, or removed if the value is None. If None, copies keep their headers.
+        property_of: return a property by its name (`message_id`), or None.
+        properties_of: return all properties of a message by name, for headers of another message.
+        with_headers: return a copy with some headers set, or removed if the value is None.
+        composed: make a message of exchange, routing key, body and properties by name.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
-"""Whether a redeclaration means the same thing as the first declaration.
+"""Equivalence: check that a redeclaration agrees with the first declaration.
 
-Only arguments that the broker acts on are compared; others are kept and ignored. Integers of any
-width are equal when their values are; a string never equals an integer, nor a boolean either of
-them.
+Only arguments that have an effect are compared; others are kept and ignored. Integers of different
+widths are equal if their values are; strings, integers and booleans never equal each other.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _INT32 = range(-(2**31), 2**31)
 
 
 def type_name(value: Any) -> str:
-    """The name of a table value's type, in the words RabbitMQ uses in its error texts."""
+    """Return the name of a table value's type as in RabbitMQ's error texts."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
@@ -36,7 +35,7 @@ def type_name(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as error texts show it."""
+    """Return a value as error texts show it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
@@ -45,7 +44,7 @@ def shown(value: Any) -> str:
 
 
 def term(value: Any) -> str:
-    """A value as RabbitMQ's texts show it where they show Erlang terms."""
+    """Return a value as an Erlang term, as in some of RabbitMQ's error texts."""
     if isinstance(value, str):
         return f'<<"{value}">>'
     if isinstance(value, bool):
@@ -56,7 +55,7 @@ def term(value: Any) -> str:
 
 
 def inequivalent(field: str, thing: str, received: str, current: str) -> Refusal:
-    """The refusal of a redeclaration that differs."""
+    """Return the refusal of a redeclaration that differs."""
     return precondition(
         f"inequivalent arg '{field}' for {thing}: received {received} but current is {current}"
     )
@@ -83,7 +82,7 @@ def _class(value: Any) -> str:
 def check_arguments(
     thing: str, received: Mapping[str, Any], current: Mapping[str, Any], keys: Iterable[str]
 ) -> None:
-    """Refuse unless both sets of arguments agree in the given keys."""
+    """Refuse unless the arguments are equal for the given keys."""
     for key in keys:
         if key not in received and key not in current:
             continue

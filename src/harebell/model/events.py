@@ -1,12 +1,12 @@
-"""What happens in the broker, told on the exchange `amq.rabbitmq.event` of the first vhost.
+"""Events of the broker, published to the exchange `amq.rabbitmq.event` of the first vhost.
 
     routing key   queue.created, exchange.deleted, binding.created, connection.closed, user.created
-                  and so on, as RabbitMQ's event exchange has them
-    headers       what it is about, user_who_performed_action, timestamp_in_ms
+                  and so on, as in RabbitMQ's event exchange
+    headers       facts of the event, user_who_performed_action, timestamp_in_ms
     properties    delivery-mode 2, timestamp in seconds; the body is empty
 
-Events gather while something is done and are told when it is done, so that whoever hears of them
-finds things as they were left. While nothing is bound to the exchange none are made.
+Events are gathered during an operation and published after it, so that consumers see the state
+after the operation. While nothing is bound to the exchange, no events are made.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DURABLE = 2
 
 
 def _formatted(value: Any) -> Any:
-    """A value as the headers of events have it: integers are long, tables are tables."""
+    """Return a value as the headers of events have it: integers are long, tables are tables."""
     if value is None:
         return ""
     if isinstance(value, bool | str | float):
@@ -51,7 +51,7 @@ def _formatted(value: Any) -> Any:
 
 
 class Events:
-    """Gathers events, and tells them.
+    """Gathers and publishes events.
 
     Args:
         editor: composes messages.
@@ -60,7 +60,7 @@ class Events:
 
     Attributes:
         actor: the name of the user who acts now.
-        waiting: events that are not told yet: routing key and headers.
+        waiting: events that are not published yet: routing key and headers.
     """
 
     def __init__(self, editor: Editor, clock: Clock, node: str) -> None:
@@ -74,21 +74,21 @@ class Events:
         self._alarms: frozenset[str] = frozenset()
 
     def attach(self, router: Router) -> None:
-        """From now on there is the exchange, in the vhost of this router."""
+        """Publish to the event exchange of this router's vhost from now on."""
         self._router = router
         self._exchange = router.exchanges[EVENT_EXCHANGE]
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is bound to the exchange."""
+        """Whether anything is bound to the event exchange."""
         return self._exchange is not None and bool(self._exchange.bindings)
 
     def note(self, key: str, facts: Mapping[str, Any]) -> None:
-        """Something happened.
+        """Add an event.
 
         Args:
             key: the routing key.
-            facts: the headers beside who did it and when.
+            facts: the headers except user and time.
         """
         if self.wanted:
             headers = {name: _formatted(value) for name, value in facts.items()}
@@ -97,7 +97,7 @@ class Events:
             self.waiting.append((key, headers))
 
     def tell(self) -> None:
-        """Publish what waits."""
+        """Publish the gathered events."""
         waiting, self.waiting = self.waiting, []
         if self._router is None or self._exchange is None:
             return
@@ -112,15 +112,15 @@ class Events:
         try:
             return self._editor.composed(EVENT_EXCHANGE, key, b"", properties)
         except (TypeError, ValueError):
-            # A client's table goes as deep as tables may, and cannot stand inside another.
+            # A client's table may have the maximum depth already, so it cannot be nested.
             flat = {name: v for name, v in headers.items() if not isinstance(v, dict | list)}
             properties["headers"] = flat
             return self._editor.composed(EVENT_EXCHANGE, key, b"", properties)
 
-    # --- what is declared -----------------------------------------------------------------------
+    # --- declarations ---------------------------------------------------------------------------
 
     def exchange_made(self, vhost: str, exchange: Exchange) -> None:
-        """An exchange was declared."""
+        """Add exchange.created."""
         facts = {
             "name": exchange.name,
             "vhost": vhost,
@@ -133,7 +133,7 @@ class Events:
         self.note("exchange.created", facts)
 
     def queue_made(self, vhost: str, queue: Queue) -> None:
-        """A queue was declared."""
+        """Add queue.created."""
         facts = {
             "name": queue.name,
             "vhost": vhost,
@@ -146,11 +146,11 @@ class Events:
         self.note("queue.created", facts)
 
     def gone(self, what: str, vhost: str, name: str) -> None:
-        """An exchange, a queue or the like was deleted."""
+        """Add the deletion of an exchange, a queue or another object."""
         self.note(f"{what}.deleted", {"name": name, "vhost": vhost})
 
     def binding(self, change: str, vhost: str, binding: Binding) -> None:
-        """A binding was made ("created") or removed ("deleted")."""
+        """Add the creation ("created") or removal ("deleted") of a binding."""
         to_exchange = hasattr(binding.destination, "bindings")
         facts = {
             "source_name": binding.source.name,
@@ -164,7 +164,7 @@ class Events:
         self.note(f"binding.{change}", facts)
 
     def policy_set(self, vhost: str, policy: Policy) -> None:
-        """A policy or operator policy is new or other than before."""
+        """Add the change of a policy or operator policy."""
         facts = {
             "name": policy.name,
             "vhost": vhost,
@@ -176,10 +176,10 @@ class Events:
         self.note("policy.set", facts)
 
     def parameter(self, change: str, key: tuple[str, str, str], value: Any = None) -> None:
-        """A parameter has another value ("set") or none any more ("cleared").
+        """Add the change of a parameter: "set" or "cleared".
 
         Args:
-            change: what happened.
+            change: the change.
             key: its vhost ("" for a global one), component and name.
             value: the new one.
         """
@@ -194,7 +194,7 @@ class Events:
     # --- the broker itself ----------------------------------------------------------------------
 
     def alarms(self, short: Iterable[str]) -> None:
-        """What is short now; what changed since the last time is told."""
+        """Add an event for each alarm that was set or cleared since the last call."""
         now = frozenset(short)
         for source in sorted(now - self._alarms):
             self.note("alarm.set", {"source": source, "node": self.node})

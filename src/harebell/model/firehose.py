@@ -1,12 +1,12 @@
-"""The firehose: every message of a vhost is shown on `amq.rabbitmq.trace` while tracing is on.
+"""The firehose: copies of all messages of a vhost on `amq.rabbitmq.trace` while tracing is on.
 
-    publish.<exchange>   a message came: exchange_name, routing_keys, properties, node, vhost,
+    publish.<exchange>   a published message: exchange_name, routing_keys, properties, node, vhost,
                          connection, channel, user, routed_queues
-    deliver.<queue>      a message went out: the same, with redelivered (1 or 0) and without
+    deliver.<queue>      a delivered message: the same, with redelivered (1 or 0) and without
                          routed_queues
 
-The body is the message's own. The messages of the firehose itself are not shown again, and nobody
-confirms or returns them (RabbitMQ's `rabbit_trace`).
+The body is that of the message. Messages of the firehose itself are not copied, confirmed or
+returned (RabbitMQ's `rabbit_trace`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _COPIES = ("CC", "BCC")
 
 
 class Actor(NamedTuple):
-    """Who publishes or gets a message.
+    """The publisher or receiver of a message.
 
     Args:
         connection: the name of the connection.
-        channel: the channel's number.
+        channel: the channel number.
         user: the name of the user.
     """
 
@@ -39,18 +39,18 @@ class Actor(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
-    """A property as a header shows it: a time is a number of seconds."""
+    """Return a property as a header value; a timestamp becomes a number of seconds."""
     return int(value.timestamp()) if isinstance(value, datetime) else value
 
 
 class Firehose:
-    """Shows the messages of one vhost.
+    """The firehose of one vhost.
 
     Args:
         vhost: its name.
         node: the name of the broker.
-        router: of the vhost.
-        editor: looks into messages and composes them.
+        router: the router of the vhost.
+        editor: reads and composes messages.
     """
 
     def __init__(self, vhost: str, node: str, router: Router, editor: Editor) -> None:
@@ -62,13 +62,13 @@ class Firehose:
     def published(
         self, message: Message, keys: Iterable[str], queues: Iterable[Queue], actor: Actor
     ) -> None:
-        """A message was published and routed.
+        """Copy a message that was published and routed.
 
         Args:
-            message: as the queues get it.
-            keys: what it was routed by.
-            queues: where it goes.
-            actor: who published it.
+            message: the message as the queues get it.
+            keys: its routing keys.
+            queues: its queues.
+            actor: its publisher.
         """
         self._show(
             f"publish.{message.exchange}",
@@ -79,13 +79,13 @@ class Firehose:
         )
 
     def delivered(self, message: Message, queue: str, redelivered: bool, actor: Actor) -> None:
-        """A message was delivered, or taken with basic.get.
+        """Copy a message that was delivered, or taken with basic.get.
 
         Args:
-            message: as it was delivered.
-            queue: the name of the queue it came from.
-            redelivered: whether it went out before.
-            actor: who got it.
+            message: the message as delivered.
+            queue: the name of its queue.
+            redelivered: whether it was delivered before.
+            actor: its receiver.
         """
         if message.exchange == TRACE_EXCHANGE:
             return
@@ -120,7 +120,7 @@ class Firehose:
         try:
             shown = self._editor.composed(TRACE_EXCHANGE, key, message.body, {"headers": headers})
         except (TypeError, ValueError):
-            # The headers go as deep as tables may, and cannot stand inside another table.
+            # The headers may have the maximum depth already, so they cannot be nested.
             headers["properties"].pop("headers", None)
             shown = self._editor.composed(TRACE_EXCHANGE, key, message.body, {"headers": headers})
         for queue in self._router.route(exchange, shown):
@@ -128,7 +128,7 @@ class Firehose:
 
 
 def further_keys(headers: Any) -> list[str]:
-    """What else a message with these headers is routed by."""
+    """Return the routing keys of the headers CC and BCC."""
     found: list[str] = []
     for name in _COPIES:
         value = headers.get(name)

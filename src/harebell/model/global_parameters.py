@@ -1,4 +1,4 @@
-"""Global parameters: values by name for the whole broker, kept for whoever understands them."""
+"""Global parameters: values by name for the whole broker; other components use them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class GlobalParameters:
     """The global parameters of a broker.
 
     Args:
-        store: has the definitions.
+        store: the store with the definitions.
 
     Attributes:
         values: by name.
@@ -25,12 +25,12 @@ class GlobalParameters:
         self.values: dict[str, Any] = {}
 
     def put(self, name: str, value: Any) -> None:
-        """Take a value in, or another one under the same name."""
+        """Set a value."""
         self.values[name] = value
         self._definitions.put(ROWS, (name,), {"value": {_VALUE: value}})
 
     def delete(self, name: str) -> bool:
-        """Forget a value; False when there is none."""
+        """Delete a value; False if there is none."""
         if name not in self.values:
             return False
         del self.values[name]
@@ -38,6 +38,6 @@ class GlobalParameters:
         return True
 
     def restore(self) -> None:
-        """Bring back what was written down."""
+        """Restore the stored values."""
         for (name,), fields in self._definitions.load(ROWS):
             self.values[name] = fields["value"][_VALUE]

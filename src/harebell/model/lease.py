@@ -1,13 +1,13 @@
-"""Leases: named groups that claim messages of a queue for good, until they say what became of them.
+"""Leases: named groups that durably claim messages of a queue, then commit or release them.
 
     ready --claim--> leased under a number --commit--> settled
       ^                    |
-      +------release, or nobody held the group for too long
+      +------release, or timeout of a group without a holder
 
-A claim never changes and outlives the process. Whoever opens a group gets a new epoch and fences
-those before. The time of a group runs only while no connection holds it; when it is over its open
-claims are released, and their numbers are never used again. A group without claims that nobody
-holds is forgotten in the end, and earlier where its queue has no room for another.
+A claim never changes and survives restarts. Opening a group starts a new epoch and fences the older
+ones. The timeout of a group runs only while no connection holds it; then its open claims are
+released, and their numbers are never used again. A group without claims and holder is deleted after
+some time, or earlier if the queue has too many groups.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class Leases:
-    """All groups of a broker.
+    """All lease groups of a broker.
 
     Args:
-        store: has the definitions, and the commit they are part of.
-        timers: end what nobody holds.
-        vhosts: where the queues are.
+        store: the store with the definitions and the group commit.
+        timers: the timers of the broker; they release groups without a holder.
+        vhosts: the vhosts by name.
     """
 
     def __init__(self, store: Store, timers: Timers, vhosts: Mapping[str, VHost]) -> None:
@@ -50,10 +50,10 @@ class Leases:
         self._vhosts = vhosts
         self._held: dict[object, dict[Group, None]] = {}
 
-    # --- what there is --------------------------------------------------------------------------
+    # --- find -----------------------------------------------------------------------------------
 
     def of(self, vhost: str | None = None) -> list[Group]:
-        """The groups of a vhost, or of all."""
+        """Return the groups of a vhost, or all."""
         return [
             group
             for name, found in self._vhosts.items()
@@ -64,7 +64,7 @@ class Leases:
         ]
 
     def find(self, vhost: VHost, queue: Queue, name: str) -> Group:
-        """The group of that name.
+        """Return the group of that name.
 
         Raises:
             Refusal: there is none.
@@ -76,10 +76,10 @@ class Leases:
         return group
 
     def current(self, vhost: VHost, queue: Queue, name: str, epoch: int) -> Group:
-        """The group of that name, if the epoch is the one that it has.
+        """Return the group of that name if the epoch is its current one.
 
         Raises:
-            Refusal: there is no such group, or the epoch is over, or never was.
+            Refusal: there is no such group, or the epoch is not its current one.
         """
         group = self.find(vhost, queue, name)
         if epoch != group.epoch:
@@ -90,10 +90,10 @@ class Leases:
         return group
 
     def opened(self, group: Group, number: int) -> Claim:
-        """An open claim.
+        """Return an open claim.
 
         Raises:
-            Refusal: there is none of that number, or none any more.
+            Refusal: no claim with that number is open.
         """
         claim = group.claims.get(number)
         if claim is not None:
@@ -104,20 +104,20 @@ class Leases:
             raise precondition(f"claim {number} was committed, so it cannot be read: {group}")
         raise Refusal(ErrorKind.LOST, f"claim {number} is open no longer, it was released: {group}")
 
-    # --- what peers do --------------------------------------------------------------------------
+    # --- requests of clients --------------------------------------------------------------------
 
     def open(self, vhost: VHost, queue: Queue, name: str, timeout: int, holder: object) -> Group:
-        """Take a group over, or make it.
+        """Open a group with a new epoch; make it if it does not exist.
 
         Args:
-            vhost: where.
-            queue: whose messages it claims.
-            name: its name.
-            timeout: in milliseconds; 0 to leave it as it is.
-            holder: who holds it from now on.
+            vhost: the vhost.
+            queue: the queue.
+            name: the name of the group.
+            timeout: its timeout in milliseconds; 0 to keep the current one.
+            holder: the connection that holds it from now on.
 
         Raises:
-            Refusal: the queue has no leases, or too many groups; or the name or time is none.
+            Refusal: the queue has no leases or too many groups, or name or timeout is invalid.
         """
         queue.check_lease()
         if name == FLOOR:
@@ -147,13 +147,13 @@ class Leases:
         return group
 
     def claim(self, group: Group, messages: int, octets: int, holder: object) -> Claim | None:
-        """Claim what is ready; None when nothing is.
+        """Claim ready messages; None if there are none.
 
         Args:
             group: the group, in its epoch.
-            messages: how many at most; 0 for as many as a claim may have.
-            octets: that they take in the log, at most; 0 for any number.
-            holder: who asks, and holds the group if nobody does.
+            messages: how many at most; 0 for the most that a claim may have.
+            octets: most bytes of the log; 0 for no limit.
+            holder: the connection; it holds the group if no other one does.
 
         Raises:
             Refusal: too many claims are open.
@@ -171,18 +171,18 @@ class Leases:
         claim = Claim(group.last, taken.messages, taken.octets, taken.runs, taken.seen)
         group.claims[claim.number] = claim
         if group.queue.durable:
-            # Now, in the turn of who asks: the end of a commit would do it for thousands at once.
+            # Now, in the turn of the client: the end of a commit would do it for thousands at once.
             claim.encode()
         self._write(group)
         return claim
 
     def commit(self, group: Group, number: int, holder: object) -> int:
-        """Be done with every claim up to a number; returns how many messages were settled.
+        """Commit all claims up to a number; return how many messages were settled.
 
-        The caller drains, for ordering keys may go on.
+        The caller drains: ordering keys may be free now.
 
         Raises:
-            Refusal: there never was such a claim, or one of them was taken back.
+            Refusal: there was no such claim, or one of them was taken back.
         """
         self._hold_if_free(group, holder)
         if number > group.last:
@@ -205,7 +205,7 @@ class Leases:
         return sum(claim.messages for claim in done)
 
     def release(self, group: Group, number: int, holder: object) -> int:
-        """Give claims from a number on back; returns how many messages. The caller drains."""
+        """Release claims from a number on; return how many messages. The caller drains."""
         self._hold_if_free(group, holder)
         back = self._give_back(group, max(number, 1))
         if back:
@@ -213,15 +213,15 @@ class Leases:
         return sum(claim.messages for claim in back)
 
     def renew(self, group: Group, holder: object) -> None:
-        """Somebody holds the group in the epoch that it has."""
+        """Note that a connection holds the group in its epoch."""
         self._hold(group, holder)
 
     def close(self, group: Group, *, forget: bool) -> int:
-        """Nobody holds the group any longer; returns how many messages went back.
+        """End the hold on a group; return how many messages were released.
 
         Args:
             group: the group, in its epoch.
-            forget: whether its claims are released and it is gone.
+            forget: whether to release its claims and delete it.
         """
         self._unheld(group)
         if not forget:
@@ -232,7 +232,7 @@ class Leases:
         return sum(claim.messages for claim in back)
 
     def take_back(self, group: Group, number: int = 0) -> list[Claim]:
-        """An operator, or the time, ends open claims from a number on: they count as lost.
+        """Release open claims from a number on, for an operator or the timeout: they count as lost.
 
         The caller drains the queue.
         """
@@ -247,18 +247,18 @@ class Leases:
         return back
 
     def forget(self, group: Group) -> int:
-        """An operator lets a group go; returns how many messages went back."""
+        """Delete a group for an operator; return how many messages were released."""
         self._note("lost", group)
         return self.close(group, forget=True)
 
     def left(self, holder: object) -> None:
-        """A connection is gone."""
+        """Release the holds of a closed connection."""
         for group in self._held.pop(holder, ()):
             group.holder = None
             self._leave(group)
 
     def let_go(self, group: Group) -> None:
-        """A group is gone, with its queue or without."""
+        """Delete a group, with its queue or alone."""
         self._unheld(group)
         if group.timer is not None:
             group.timer.stop()
@@ -267,10 +267,10 @@ class Leases:
     # --- restarts -------------------------------------------------------------------------------
 
     def restore(self) -> list[str]:
-        """Bring groups back; queues must be there, and not be configured yet.
+        """Restore the groups; the queues must exist and must not be configured yet.
 
         Returns:
-            A sentence for each group that cannot be understood, or lost something.
+            A log line for each group that is invalid or has lost messages.
         """
         said: list[str] = []
         found: list[tuple[Group, GroupRecord]] = []
@@ -288,7 +288,7 @@ class Leases:
             if fields["identity"] == queue.identity:
                 self._restore_one(vhost, queue, key[2], record, found)
         for group, record in found:
-            # In all groups first: what is settled cannot be anybody's any more.
+            # In all groups first: a settled message must not be claimed by any of them.
             group.settling = self._settle_again(group.queue, record)
         for group, record in found:
             said += self._withhold(group, record)
@@ -317,7 +317,7 @@ class Leases:
         found.append((group, record))
 
     def _settle_again(self, queue: MessageQueue, record: GroupRecord) -> list[Settling]:
-        """Be done with what was committed; returns what another restart would have to repeat."""
+        """Settle what was committed; return the claims that another restart has to settle again."""
         settling = []
         for claim in record.settling:
             runs = queue.claims().within(claim.runs)
@@ -327,7 +327,7 @@ class Leases:
         return settling
 
     def _withhold(self, group: Group, record: GroupRecord) -> list[str]:
-        """Take the open claims of a restored group out of what is ready."""
+        """Withhold the messages of the open claims of a restored group."""
         said = []
         reduced = []
         for claim in record.claims:
@@ -338,9 +338,9 @@ class Leases:
             else:
                 reduced.append((claim, there, count))
         for claim, there, count in reduced:
-            # Messages that are not persistent go with a restart, and with a crash those that were
-            # not confirmed yet. The claim is another one without them, so nobody gets it as if
-            # nothing had happened. Ordering keys must know first what of them is claimed besides.
+            # Transient messages are gone after a restart, and unconfirmed ones after a crash. The
+            # claim then counts as lost, so that no client gets a part of it as if it were the
+            # whole. Ordering keys must know first what of them is claimed besides.
             group.queue.claims().release(there, count)
             group.lost = max(group.lost, claim.number)
             group.untold.append(claim.number)
@@ -378,16 +378,16 @@ class Leases:
                 del self._held[holder]
 
     def _leave(self, group: Group) -> None:
-        """Nobody holds a group: its time begins."""
+        """Start the timeout of a group without a holder."""
         if group.queue.deleted:
             return
         rest = group.timeout
         if not group.claims:
             if not group.idle_since:
-                # On disk, so that restarts do not begin the time anew.
+                # Stored, so that restarts do not start the time again.
                 group.idle_since = self._clock.ms
                 self._write(group)
-            # A time of day that was set back ends nothing before its time.
+            # A wall clock that was set back must not end it early.
             idle = max(0, self._clock.ms - group.idle_since)
             rest = max(0, limits.LEASE_GROUP_KEPT_MS - idle)
         if group.timer is None:
@@ -404,7 +404,7 @@ class Leases:
             self._forget(group)
 
     def _make_room(self, held: QueueLeases) -> bool:
-        """Forget the group that has been idle longest, if it was for as long as it asked to be."""
+        """Delete the group that has been idle longest, if it was idle for its timeout."""
         now = self._clock.ms
         idle = [
             group
@@ -433,14 +433,14 @@ class Leases:
         if group.queue.durable:
             vhost, queue = group.vhost, group.queue
             vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
-            # Its row goes before its log is written, and so would what the log does not know yet.
+            # Its row is removed before the log is written: keep the settlements that the log lacks.
             held.settling = self._not_durable(held.settling + group.settling)
             self._put(vhost, queue, FLOOR, held.left())
 
     def _write(self, group: Group) -> None:
-        """Have the group as it is when the commit that gathers is closed on disk with it.
+        """Store the group with the commit that gathers, as it is when that commit is closed.
 
-        A row has all open claims, and many more may be made before that.
+        A row has all open claims, and many more may be made before the commit is closed.
         """
         if not group.queue.durable:
             return
@@ -451,7 +451,7 @@ class Leases:
         self._write_now(group)
 
     def _write_changed(self) -> None:
-        """A commit is about to be closed: say in it what groups are like now."""
+        """Store the changed groups: the gathering commit is about to be closed."""
         changed, self._changed = self._changed, {}
         for group in changed:
             held: QueueLeases | None = group.queue.leases

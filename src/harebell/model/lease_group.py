@@ -1,4 +1,4 @@
-"""A group of leases, and all of one queue."""
+"""A lease group, and all groups of one queue."""
 
 from __future__ import annotations
 
@@ -25,27 +25,26 @@ Settling = tuple[int, Claim]
 
 
 class Group:
-    """One group of one queue.
+    """A lease group of a queue.
 
     Args:
-        vhost: where.
-        queue: whose messages it claims.
+        vhost: the name of its vhost.
+        queue: the name of its queue.
         name: its name.
-        epoch: the last one that was given out.
+        epoch: its current epoch.
 
     Attributes:
-        committed: the last claim that was committed.
-        last: the last claim that was made.
+        committed: the last committed claim.
+        last: the last claim.
         lost: the last claim that was taken back.
         untold: claims that were taken back since the group was opened.
-        timeout: how long it waits without a holder, in milliseconds.
-        claims: those that are open, by number, the oldest first.
-        settling: claims that were committed, as long as the log may not know it.
+        timeout: how long its claims stay without a holder, in milliseconds.
+        claims: the open claims by number, the oldest first.
+        settling: committed claims that may not be settled in the stored log yet.
         holder: the connection that holds it.
-        timer: ends its open claims, or the group itself when it has none.
-        idle_since: since when it has neither claims nor a holder, by the time of day; 0 while it
-            has.
-        written: the commit that its row was written for last.
+        timer: releases its open claims, or deletes the group if it has none.
+        idle_since: wall clock time since when it has neither claims nor a holder; 0 otherwise.
+        written: the last commit that its row was written for.
     """
 
     def __init__(self, vhost: VHost, queue: MessageQueue, name: str, epoch: int) -> None:
@@ -68,11 +67,11 @@ class Group:
 
     @property
     def messages(self) -> int:
-        """How many messages it has claimed and not committed."""
+        """Return how many messages it has claimed and not committed."""
         return sum(claim.messages for claim in self.claims.values())
 
     def bounds(self, claim: Claim) -> tuple[int, int]:
-        """The first position of a claim, and the one behind its last."""
+        """Return the first position of a claim, and the one behind its last."""
         place = self.queue.claims().position_of
         return (
             min([place(run.level, run.first) for run in claim.runs]),
@@ -81,15 +80,15 @@ class Group:
 
 
 class QueueLeases:
-    """The groups of one queue.
+    """The lease groups of one queue.
 
     Args:
-        leases: all leases of the broker.
+        leases: the leases of the broker.
 
     Attributes:
-        groups: by name.
-        floor: the last epoch of a group that was forgotten.
-        settling: claims that such groups committed, as long as the log may not know it.
+        groups: the groups by name.
+        floor: the highest epoch of a deleted group.
+        settling: committed claims of deleted groups, see `Group.settling`.
     """
 
     def __init__(self, leases: Leases) -> None:
@@ -99,7 +98,7 @@ class QueueLeases:
         self.settling: list[Settling] = []
 
     def gone(self, vhost: VHost, queue: Queue) -> None:
-        """The queue is deleted, and its groups with it."""
+        """Delete the groups: the queue was deleted."""
         for group in self.groups.values():
             self._leases.let_go(group)
             if queue.durable:
@@ -109,5 +108,5 @@ class QueueLeases:
         self.groups.clear()
 
     def left(self) -> GroupRecord:
-        """What is to be kept of groups that were forgotten."""
+        """Return what is kept of deleted groups."""
         return GroupRecord(self.floor, 0, 0, 0, 0, (), tuple([claim for _, claim in self.settling]))

@@ -1,23 +1,23 @@
-"""What is kept of a group of leases: one row of the definitions, as octets.
+"""The stored form of a lease group: one row of the definitions, as bytes.
 
     all numbers are little-endian
 
     u8  version, 3
     u64 epoch | u64 committed | u64 last | u64 lost | u64 timeout in ms
-    u32 claims that are open, oldest first             each a claim
-    u32 claims that were committed just before         each a claim
-    u64 since when it has no claims and no holder, in ms since 1970; 0 while it has
+    u32 number of open claims, oldest first            each a claim
+    u32 number of recently committed claims            each a claim
+    u64 since when it has no claims and no holder, in ms since 1970; 0 otherwise
     claim   u64 number | u64 messages | u64 octets | u32 runs
             each run   u8 level | u64 first position | u64 end
             u16 levels
-            each level u8 level | u64 position below which messages may have been handed out before
+            each level u8 level | u64 position below which messages may be redelivered
 
-Version 1 had no levels: what was handed out before is then what the log says of it. Version 2 did
-not say since when a group is idle.
+Version 1 had no levels: the log then tells which messages may be redelivered. Version 2 had no idle
+time.
 
-A claim that is committed stays for a while among the second, also when its group is forgotten: in
-the row with the epochs of those. The row may be on disk before the log knows what is settled, so a
-restart settles it again, as far as the log has come, and leaves what is behind that out of the row.
+A committed claim stays for a while in the second list; if its group is deleted, in the row with the
+epochs of deleted groups. The row may be on disk before the settlements in the log, so a restart
+settles the claim again, up to the end of the log, and removes the rest from the row.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _LEVEL = Struct("<BQ")
 
 
 class LeaseRecordError(ValueError):
-    """Octets that are no group; says why."""
+    """Bytes that are no valid group; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Messages that are leased under one number.
+    """The messages that are leased under one number.
 
     Args:
         number: 1 for the first claim of its group.
         messages: how many.
-        octets: that they take in the log.
-        runs: where they are.
-        seen: for every level, below which position messages may have been handed out before.
+        octets: their size in the log.
+        runs: their positions.
+        seen: for each level, the position below which messages may be redelivered.
     """
 
     number: int
@@ -62,11 +62,11 @@ class Claim:
     octets: int
     runs: tuple[Run, ...]
     seen: tuple[tuple[int, int], ...] = ()
-    # A group has many open claims, and is written whenever one more comes: each is encoded once.
+    # A group has many open claims and is stored with every new one, so each is encoded once.
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def encode(self) -> bytes:
-        """Its octets in the row of its group."""
+        """Return its bytes in the row of its group."""
         if not self._written:
             parts = [_CLAIM.pack(self.number, self.messages, self.octets, len(self.runs))]
             parts.extend([_RUN.pack(*run) for run in self.runs])
@@ -78,7 +78,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A group as it is kept; see `harebell.model.lease_group.Group`."""
+    """The stored part of a group; see `harebell.model.lease_group.Group`."""
 
     epoch: int
     committed: int
@@ -90,7 +90,7 @@ class GroupRecord:
     idle_since: int = 0
 
     def encode(self) -> bytes:
-        """The octets of the row."""
+        """Return the bytes of the row."""
         head = _HEAD.pack(_VERSION, self.epoch, self.committed, self.last, self.lost, self.timeout)
         claims = _encode_claims(self.claims) + _encode_claims(self.settling)
         return head + claims + _IDLE.pack(self.idle_since)
@@ -102,10 +102,10 @@ def _encode_claims(claims: Iterable[Claim]) -> bytes:
 
 
 def decode(octets: bytes) -> GroupRecord:
-    """The group in a row.
+    """Return the group of a row.
 
     Raises:
-        LeaseRecordError: there is none.
+        LeaseRecordError: the bytes are no valid group.
     """
     try:
         version, epoch, committed, last, lost, timeout = _HEAD.unpack_from(octets)

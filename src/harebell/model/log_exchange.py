@@ -1,11 +1,11 @@
-"""The log exchange: lines of the log on `amq.rabbitmq.log` of the first vhost.
+"""The log exchange: log lines on `amq.rabbitmq.log` of the first vhost.
 
     routing key   the level: debug, info, warning or error
     headers       node
     properties    content-type text/plain, timestamp in seconds; the body is the line
 
-A line that is logged while another one is published is not published itself, or one line could
-cause the next for ever (RabbitMQ's `log.exchange`).
+A line that is logged while another one is published is not published, as one line could cause the
+next for ever (RabbitMQ's `log.exchange`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MS = 1000
 
 
 class LogExchange:
-    """Publishes lines.
+    """Publishes log lines.
 
     Args:
-        router: of the vhost that has the exchange.
+        router: the router of the vhost with the exchange.
         editor: composes messages.
         clock: the time of day.
         node: the name of the broker.
@@ -40,7 +40,7 @@ class LogExchange:
         self.publishing = False
 
     def publish(self, level: str, text: str) -> None:
-        """Show a line to whatever is bound."""
+        """Publish a log line, if anything is bound."""
         exchange = self._router.exchanges[LOG_EXCHANGE]
         if self.publishing or not exchange.bindings:
             return

@@ -1,4 +1,4 @@
-"""What a vhost is told about itself beside its name, and how that is written down."""
+"""Metadata of a vhost, and their stored form."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ QUEUE_TYPES = ("classic", "quorum", "stream")
 
 
 class MetadataError(HarebellError):
-    """Metadata that mean nothing; the text is a sentence that says what is allowed."""
+    """Invalid metadata; the text is a sentence that says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Metadata of one vhost. A change makes new ones.
+    """The metadata of one vhost; immutable.
 
     Args:
-        description: for people.
-        tags: for people and tools.
-        default_queue_type: of queues declared without `x-queue-type`; "" for the broker's.
-        durability: as `harebell.base.durability` reads it; "" for the broker's.
-        tracing: whether messages are shown to the firehose.
+        description: a description for people.
+        tags: tags for people and tools.
+        default_queue_type: queue type without `x-queue-type`; "" for that of the broker.
+        durability: see `harebell.base.durability`; "" for that of the broker.
+        tracing: whether the firehose is on.
 
     Raises:
-        MetadataError: one of them means nothing.
+        MetadataError: one of them is invalid.
     """
 
     description: str = ""
@@ -56,7 +56,7 @@ class Metadata:
                 raise MetadataError(str(error)) from None
 
     def row(self) -> dict[str, Any]:
-        """As it stands in the definitions."""
+        """Return the metadata as they are stored."""
         return {
             "description": self.description,
             "tags": ",".join(self.tags),
@@ -67,10 +67,10 @@ class Metadata:
 
 
 def metadata_of(row: Mapping[str, Any]) -> Metadata:
-    """Metadata from the definitions.
+    """Return the metadata of a stored row.
 
     Raises:
-        MetadataError: this version does not know them.
+        MetadataError: this version does not support them.
     """
     return Metadata(
         row["description"],

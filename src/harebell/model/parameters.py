@@ -1,7 +1,7 @@
-"""Parameters of one vhost: values by component and name, kept for whoever understands them.
+"""Parameters of one vhost: values by component and name.
 
-The component `vhost-limits` is understood here. The others are RabbitMQ's plugins', such as
-shovels and federation: they are kept and given back as they are.
+The component `vhost-limits` has an effect here. Others belong to plugins of RabbitMQ, such as
+shovels and federation: they are stored and returned unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Parameters:
 
     Args:
         vhost: its name.
-        recorder: writes them down.
+        recorder: stores them.
 
     Attributes:
         values: by component and name.
@@ -39,7 +39,7 @@ class Parameters:
         self.values: dict[Key, Any] = {}
 
     def put(self, component: str, name: str, value: Any, *, strict: bool = True) -> None:
-        """Take a value in, or another one under the same name.
+        """Set a parameter.
 
         Args:
             component: what the parameter is for.
@@ -48,14 +48,14 @@ class Parameters:
             strict: whether unknown limits are refused; otherwise they are kept.
 
         Raises:
-            Refusal: PRECONDITION_FAILED for one that means nothing.
+            Refusal: PRECONDITION_FAILED, the parameter is invalid.
         """
         check_parameter(component, name, value, strict=strict)
         self.values[component, name] = value
         self._recorder.put(ROWS, (self._vhost, component, name), {"value": {_VALUE: value}})
 
     def delete(self, component: str, name: str) -> bool:
-        """Forget a value; False when there is none."""
+        """Delete a parameter; False if there is none."""
         if (component, name) not in self.values:
             return False
         del self.values[component, name]
@@ -63,22 +63,22 @@ class Parameters:
         return True
 
     def clear(self) -> None:
-        """Forget all."""
+        """Delete all parameters."""
         for component, name in list(self.values):
             self.delete(component, name)
 
     @property
     def limits(self) -> Mapping[str, Any]:
-        """The limits of the vhost."""
+        """Return the limits of the vhost."""
         limits: Mapping[str, Any] = self.values.get((vhost_limits.COMPONENT, vhost_limits.NAME), {})
         return limits
 
 
 def check_parameter(component: str, name: str, value: Any, *, strict: bool = True) -> None:
-    """Refuse a parameter that means nothing; unknown limits only if asked to.
+    """Refuse an invalid parameter; unknown limits only if `strict`.
 
     Raises:
-        Refusal: PRECONDITION_FAILED, in a sentence.
+        Refusal: PRECONDITION_FAILED, with the reason.
     """
     if component in _ELSEWHERE:
         raise precondition(f"the component '{component}' has commands of its own: use those")
@@ -92,11 +92,11 @@ def check_parameter(component: str, name: str, value: Any, *, strict: bool = Tru
 
 
 def restore_parameters(of: Callable[[str], Parameters], store: Store) -> None:
-    """Bring back what was written down.
+    """Restore the stored parameters.
 
     Args:
-        of: the parameters of a vhost by its name.
-        store: has the definitions.
+        of: returns the parameters of a vhost by its name.
+        store: the store with the definitions.
     """
     for (vhost, component, name), fields in store.definitions.load(ROWS):
         if component not in _ELSEWHERE:

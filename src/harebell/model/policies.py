@@ -1,7 +1,7 @@
-"""The policies of one vhost: kept over restarts, and brought to the queues and exchanges.
+"""The policies of one vhost: store them, and apply them to queues and exchanges.
 
-A queue is told all settings in effect, merged with its arguments, by `configure`, when it is
-declared or restored and whenever a policy changes. Of an exchange the alternate is set: by
+A queue gets all effective settings, merged with its arguments, by `configure`, when it is declared
+or restored and whenever a policy changes. For an exchange the alternate exchange is set: by
 argument, else by policy.
 """
 
@@ -33,14 +33,14 @@ class Policies:
 
     Args:
         vhost: its name.
-        recorder: writes them down.
-        context: of the vhost's queues.
-        store: told how durable the queues are.
+        recorder: stores them.
+        context: the queue context of the vhost.
+        store: the store, which sets the durability of queues.
 
     Attributes:
-        durability: of queues that no policy gives another; "" for the broker's.
-        policies: by name.
-        operator_policies: by name.
+        durability: durability of queues without a policy for it; "" for that of the broker.
+        policies: policies by name.
+        operator_policies: operator policies by name.
     """
 
     def __init__(self, vhost: str, recorder: Recorder, context: QueueContext, store: Store) -> None:
@@ -51,14 +51,14 @@ class Policies:
         self._context = context
         self.policies: dict[str, Policy] = {}
         self.operator_policies: dict[str, Policy] = {}
-        # What is not in line yet, the next one last; and whether that goes on in coming turns.
+        # Queues and exchanges to configure, the next one last; whether later turns continue.
         self._unruled: list[Queue | Exchange] = []
         self._applying = False
 
     # --- changes --------------------------------------------------------------------------------
 
     def put(self, policy: Policy, *, operator: bool = False, strict: bool = True) -> None:
-        """Take a policy in, or another one under the same name; refuses what means nothing.
+        """Add or replace a policy; refuse an invalid one.
 
         Args:
             policy: the policy.
@@ -85,7 +85,7 @@ class Policies:
         self.apply_all()
 
     def delete(self, name: str, *, operator: bool = False) -> bool:
-        """Forget a policy; False when there is none of that name."""
+        """Delete a policy; False if there is none of that name."""
         if operator:
             if self.operator_policies.pop(name, None) is None:
                 return False
@@ -96,35 +96,35 @@ class Policies:
             if self.policies.pop(name, None) is None:
                 return False
             self._recorder.drop(_ROWS, (self._vhost, name))
-        # RabbitMQ has a key of its own for the end of an operator policy, and none for its start.
+        # RabbitMQ has an event for the end of an operator policy, and none for its start.
         what = "operator.policy.cleared" if operator else "policy.cleared"
         self._recorder.events.note(what, {"name": name, "vhost": self._vhost})
         self.apply_all()
         return True
 
-    # --- what applies ---------------------------------------------------------------------------
+    # --- effective settings ---------------------------------------------------------------------
 
     def policy_of(self, thing: Queue | Exchange, *, operator: bool = False) -> Policy | None:
-        """The policy that applies to a queue or an exchange."""
+        """Return the policy that applies to a queue or an exchange."""
         policies = self.operator_policies if operator else self.policies
         kind = queue_type(thing.arguments) if isinstance(thing, Queue) else EXCHANGE
         return matching(policies.values(), kind, thing.name)
 
     def effective(self, thing: Queue | Exchange) -> dict[str, Any]:
-        """The settings that the policies of a queue or an exchange give together."""
+        """Return the merged settings of the policies of a queue or an exchange."""
         return merged(self.policy_of(thing), self.policy_of(thing, operator=True))
 
     def settings_of(self, queue: Queue) -> dict[str, Any]:
-        """The settings in effect for a queue."""
+        """Return the effective settings of a queue."""
         return settings_of(queue.arguments, self.effective(queue))
 
     def apply_all(self) -> None:
-        """Bring every queue and exchange in line with the policies, if need be in several turns.
+        """Apply the policies to all queues and exchanges, in several turns if they are many.
 
-        What is declared meanwhile is in line from its start.
+        Objects that are declared meanwhile get the new policies at once.
         """
         router = self._context.router
-        # Whatever was under way begins again: it followed rules that are not in force any more.
+        # A run in progress starts again: it has applied outdated policies.
         self._unruled = [*reversed(router.queues.values()), *reversed(router.exchanges.values())]
         if not self._applying and not self._apply_some():
             self._applying = True
@@ -135,7 +135,7 @@ class Policies:
         return not self._applying
 
     def _apply_some(self) -> bool:
-        """A slice of that; True when all are in line."""
+        """Apply the policies to some objects; True when all are done."""
         context, left = self._context, self._unruled
         work, routes = context.timers.work, False
         while left:
@@ -149,26 +149,26 @@ class Policies:
             if work.charge(POLICY_UNITS) and left:
                 break
         if routes:
-            # Alternate exchanges may be others.
+            # Alternate exchanges may have changed.
             context.router.changed()
         return not left
 
     def apply_to_exchange(self, exchange: Exchange) -> None:
-        """Set an exchange's alternate: by argument, else by policy."""
+        """Set the alternate exchange: by argument, else by policy."""
         alternate = exchange.arguments.get("alternate-exchange")
         if not isinstance(alternate, str):
             alternate = self.effective(exchange).get("alternate-exchange")
         exchange.alternate = alternate
 
     def apply_to_queue(self, queue: Queue) -> None:
-        """Tell a queue the settings that its arguments and policies give together."""
+        """Configure a queue by its arguments and policies."""
         policies = self.effective(queue)
         queue.configure(settings_of(queue.arguments, policies))
         if queue.durable:
             self._store.set_durability(queue.identity, self._durability(policies))
 
     def durability_of(self, queue: Queue) -> Durability:
-        """How durable a durable queue is: by policy, else as its vhost, else as the broker."""
+        """Return the durability of a durable queue: by policy, else vhost, else broker."""
         return self._durability(self.effective(queue)) or self._store.durability
 
     def _durability(self, policies: Mapping[str, Any]) -> Durability | None:
@@ -177,11 +177,11 @@ class Policies:
 
 
 def restore_policies(of: Callable[[str], Policies], store: Store) -> None:
-    """Bring back what was written down, before there are queues and exchanges.
+    """Restore the stored policies, before there are queues and exchanges.
 
     Args:
-        of: the policies of a vhost by its name.
-        store: has the definitions.
+        of: returns the policies of a vhost by its name.
+        store: the store with the definitions.
     """
     for (vhost, name), fields in store.definitions.load(_ROWS):
         of(vhost).policies[name] = Policy(

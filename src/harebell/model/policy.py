@@ -1,8 +1,7 @@
-"""Policies: settings that an operator gives to many queues and exchanges by their names.
+"""Policies: settings for queues and exchanges whose names match a pattern.
 
-A key is one row of `KEYS`: what values it takes, which kinds of queue know it, and which value an
-operator policy leaves in force beside an ordinary one. The texts of refusals are RabbitMQ's,
-Erlang terms included.
+Each key is a row of `KEYS`: valid values, queue types that know it, and how an operator policy is
+merged with an ordinary one. The error texts are those of RabbitMQ, Erlang terms included.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def _operators(value: Any, operator: Any) -> Any:
 
 
 def finite(value: int, operator: int) -> int:
-    """The smaller limit, where a negative one is none."""
+    """Return the smaller limit; a negative one is no limit."""
     if value < 0 or operator < 0:
         return max(value, operator)
     return min(value, operator)
@@ -58,13 +57,13 @@ def _durability(value: Any) -> bool:
 
 
 class Key(NamedTuple):
-    """One setting of policies.
+    """A setting of policies.
 
     Args:
-        kinds: that know it; a policy that has it leaves queues of other kinds alone.
-        fits: whether a value means something.
-        what: what a refused value is not, for the error text.
-        merge: how an operator policy limits it; None where operator policies may not have it.
+        kinds: queue types that know it; a policy with it does not apply to queues of other types.
+        fits: returns whether a value is valid.
+        what: the expected value, for the error text.
+        merge: how an operator policy limits it; None if operator policies may not have it.
     """
 
     kinds: tuple[str, ...]
@@ -103,7 +102,7 @@ def _age(value: Any) -> bool:
 
 
 _BOTH = (CLASSIC, QUORUM)
-# Mirrored queues went with RabbitMQ 4.0, but the definitions of many a 3.13 ask for them.
+# RabbitMQ 4.0 removed mirrored queues, but the definitions of 3.13 often have these keys.
 _MIRRORED = (CLASSIC,)
 _ALL = (CLASSIC, QUORUM, STREAM)
 _ANY = -(2**63)
@@ -179,13 +178,13 @@ KEYS: dict[str, Key] = {
 
 
 class Policy(NamedTuple):
-    """One policy, checked.
+    """A checked policy.
 
     Args:
         name: its name.
-        pattern: a regular expression for the names of what it applies to.
+        pattern: a regular expression for the names of queues and exchanges.
         apply_to: one of `APPLY_TO`.
-        priority: the highest of those that match applies, and no other.
+        priority: of the matching policies only that with the highest priority applies.
         definition: settings by key.
     """
 
@@ -196,7 +195,7 @@ class Policy(NamedTuple):
     definition: Mapping[str, Any]
 
     def applies(self, kind: str, name: str) -> bool:
-        """Whether it is for a thing of that kind and name."""
+        """True if it applies to an object of that kind and name."""
         if kind not in APPLY_TO[self.apply_to] or not search_for(self.pattern)(name):
             return False
         known = (KEYS[key] for key in self.definition if key in KEYS)
@@ -204,18 +203,18 @@ class Policy(NamedTuple):
 
 
 def unknown_settings(policy: Policy, *, operator: bool) -> list[str]:
-    """The settings of a policy that have no effect here."""
+    """Return the settings of a policy that have no effect here."""
     known = {name for name, key in KEYS.items() if key.merge is not None or not operator}
     return [name for name in policy.definition if name not in known]
 
 
 def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True) -> None:
-    """Refuse a policy that means nothing, naming what is wrong with it.
+    """Refuse an invalid policy, and name what is wrong with it.
 
     Args:
         policy: the policy.
         operator: whether it is an operator policy.
-        strict: whether settings that are unknown are refused, too.
+        strict: whether unknown settings are refused, too.
     """
     try:
         search_for(policy.pattern)
@@ -247,13 +246,13 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
 
 
 def matching(policies: Iterable[Policy], kind: str, name: str) -> Policy | None:
-    """The one policy that applies; of equal priorities that with the first name."""
+    """Return the policy that applies; of equal priorities that with the first name."""
     found = [policy for policy in policies if policy.applies(kind, name)]
     return min(found, key=lambda policy: (-policy.priority, policy.name), default=None)
 
 
 def merged(policy: Policy | None, operator: Policy | None) -> dict[str, Any]:
-    """The settings that a policy and an operator policy give together."""
+    """Return the merged settings of a policy and an operator policy."""
     given = policy.definition if policy is not None else {}
     settings = {name: value for name, value in given.items() if name in KEYS}
     for name, value in operator.definition.items() if operator is not None else ():

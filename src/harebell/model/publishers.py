@@ -1,28 +1,28 @@
-"""What named publishers have published already: the memory that makes repeats harmless.
+"""Named publishers: the numbers that they have published, so that repeats are dropped.
 
-For each publisher the broker keeps the smallest number that is still to come, and who may speak for
-it. The index is a log of the broker's own. An entry is written into the same commit as the messages
-that it speaks of, and that commit is kept whole or not at all, so the two can never disagree.
+For each publisher the broker keeps the next number and the run that may publish. The index is a log
+of the broker. An entry is part of the same commit as its messages, and a crash keeps that commit
+whole or not at all, so entries and messages always agree.
 
     an entry in the log   all numbers little-endian
 
     kind  1 staged batches, 2 publishing ids        u8
-    next  the smallest number that is not taken     u64
+    next  the smallest number not published       u64
     used  milliseconds since 1970                   u64
-    vhost, user, name                               each behind its length as u16
-    runs  digests of the runs, the current one last 16 octets each
+    vhost, user, name                               each after its length as u16
+    runs  digests of the runs, the current one last 16 bytes each
 
-    while rows of a batch are in logs, and it is not committed
+    while rows of an uncommitted batch are in logs
 
     kind  3                                         u8
     batch                                           u64
     used, vhost, user, name                         as above
-    logs  identity behind its length as u16, and the position of the first row as u64, each
+    logs  each: identity after its length as u16, position of its first row as u64
 
-A start takes the rows of such a batch out of these logs again, for nobody was told of it.
+A start removes the rows of such a batch from these logs: it was never confirmed.
 
-What is written of an entry later makes the one before superfluous. A publisher belongs to its user:
-nobody else can move its number on, and so have messages dropped.
+A later record of an entry replaces the earlier one. A publisher belongs to its user: no other user
+can advance its number and so cause messages to be dropped.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _SLACK = 1_000
 
 
 class Key(NamedTuple):
-    """Which publisher.
+    """The key of a publisher.
 
     Args:
         kind: STAGED or NUMBERED.
-        vhost: where it publishes.
-        user: whose it is.
-        name: what it calls itself.
+        vhost: the name of its vhost.
+        user: the name of its user.
+        name: the name that it has chosen.
     """
 
     kind: int
@@ -70,17 +70,17 @@ class Key(NamedTuple):
 
 
 class Entry:
-    """What is known of one publisher.
+    """The state of one publisher.
 
     Attributes:
-        key: which one.
-        next: the smallest number that is not taken.
+        key: its key.
+        next: the smallest number that is not published.
         runs: digests of its runs, the current one last.
-        holders: channels that use it now.
-        position: of its record in the log; -1 while there is none.
+        holders: the number of channels that use it now.
+        position: the position of its record in the log; -1 without one.
         used: when it was used last, in milliseconds since 1970.
-        changed: its record says less than is known.
-        refused: numbers below `next` that were not taken after all.
+        changed: whether its record is outdated.
+        refused: numbers below `next` that were refused.
     """
 
     __slots__ = ("changed", "holders", "key", "next", "position", "refused", "runs", "used")
@@ -100,8 +100,8 @@ class Publishers:
     """All publishers of a broker.
 
     Args:
-        store: has the log, and the commit that entries are part of.
-        clock: the time of day.
+        store: the store with the log and the group commit.
+        clock: wall clock.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -109,11 +109,11 @@ class Publishers:
         self._commit = store.commit
         self._clock = clock
         self._kept: Log | None = None
-        # In the order in which they were written down, or made.
+        # In the order of their records, or of their creation.
         self._entries: dict[Key, Entry] = {}
         self._counts: dict[str, int] = {}
         self._changed: list[Entry] = []
-        # The batch whose rows are being appended: its number here, what was written of it, where.
+        # The batch whose rows are being appended: its number here, its record, and its logs.
         self._batches = 0
         self._batch: tuple[Key, int] | None = None
         self._logs = 0
@@ -124,11 +124,11 @@ class Publishers:
         return len(self._entries)
 
     def find(self, key: Key) -> Entry | None:
-        """A publisher that is known."""
+        """Return a known publisher, or None."""
         return self._entries.get(key)
 
     def entry(self, key: Key) -> Entry:
-        """A publisher, known or new; where there are too many an idle one is forgotten for it.
+        """Return a publisher, known or new; if there are too many, remove an idle one.
 
         Raises:
             Refusal: RESOURCE_LOCKED, all others are in use.
@@ -143,10 +143,10 @@ class Publishers:
         return found
 
     def enter(self, entry: Entry, run: str) -> None:
-        """A run speaks for a publisher from now on.
+        """Let a run publish for a publisher from now on.
 
         Raises:
-            Refusal: FENCED, another run has taken its place before.
+            Refusal: FENCED, the run was replaced by another one.
         """
         digest = _digest(run)
         if entry.runs and entry.runs[-1] == digest:
@@ -158,10 +158,10 @@ class Publishers:
         self.change(entry)
 
     def check(self, entry: Entry | None, name: str, run: str) -> Entry:
-        """The publisher, if that run speaks for it.
+        """Return the publisher if that run may publish for it.
 
         Raises:
-            Refusal: FENCED, another run does; or NOT_FOUND, it was not opened.
+            Refusal: FENCED, another run has replaced it; or NOT_FOUND, it was not opened.
         """
         digest = _digest(run)
         if entry is None or not entry.runs or digest not in entry.runs:
@@ -173,16 +173,16 @@ class Publishers:
         return entry
 
     def advance(self, entry: Entry, number: int) -> None:
-        """A number is taken, and all below it; part of the commit that gathers now."""
+        """Note that all numbers up to one are published; part of the gathering commit."""
         entry.next = number + 1
         if not entry.changed:
             self.change(entry)
 
     def begin(self, entry: Entry, number: int) -> int:
-        """Rows of a batch are about to be appended; one batch at a time.
+        """Start to append the rows of a batch; one batch at a time.
 
         Returns:
-            The value of `Commit.staging` while they are.
+            The value of `Commit.staging` for these rows.
         """
         assert self._batch is None, "the batch before is finished"
         entry.holders += 1
@@ -191,18 +191,18 @@ class Publishers:
         return self._batches
 
     def finish(self, entry: Entry) -> None:
-        """All rows of the batch are there, or none any more; part of the commit that gathers."""
+        """End the batch: all its rows are appended, or none; part of the gathering commit."""
         entry.holders -= 1
         self._batch = None
         self._commit.staged = []
         if self._logs:
-            # It does not matter if nothing of that is on disk yet: then it goes together.
+            # If none of this is on disk yet, all of it becomes part of one commit.
             self._commit.joint = True
             self._commit.urgent = True
 
     def change(self, entry: Entry) -> None:
-        """Write down what is known of a publisher with the commit that gathers now."""
-        # Whatever else is in that commit must not be parted from this by a crash.
+        """Store the state of a publisher with the gathering commit."""
+        # A crash must not separate it from the messages in the same commit.
         self._commit.joint = True
         self._commit.urgent = True
         if not entry.changed:
@@ -210,7 +210,7 @@ class Publishers:
             self._changed.append(entry)
 
     def forget(self, key: Key) -> bool:
-        """A publisher will not come again; whether there was one."""
+        """Remove a publisher; return whether it existed."""
         entry = self._entries.get(key)
         if entry is None:
             return False
@@ -218,12 +218,12 @@ class Publishers:
         return True
 
     def vhost_gone(self, name: str) -> None:
-        """A vhost is deleted, and its publishers with it."""
+        """Remove the publishers of a deleted vhost."""
         for entry in [each for each in self._entries.values() if each.key.vhost == name]:
             self._drop(entry)
 
     def restore(self) -> None:
-        """Know again what was written down; called once, before the first connection."""
+        """Read the log; called once, before the first connection."""
         log = self._log()
         position = log.first()
         while position < log.end():
@@ -232,7 +232,7 @@ class Publishers:
             if entry is None:
                 for identity, first in () if message is None else _rows_of(message.body):
                     self._store.take_back(identity, first)
-                    # The rows and this go together.
+                    # The rows and this record are removed in one commit.
                     self._commit.joint = True
                 log.settle(position)
             else:
@@ -275,7 +275,7 @@ class Publishers:
             self._log().sync_soon()
 
     def _write_changed(self) -> None:
-        """A commit is about to be gathered: say in it what has changed."""
+        """Store the changed entries: the gathering commit is about to be closed."""
         if len(self._commit.staged) != self._logs:
             self._write_batch()
         changed, self._changed = self._changed, []
@@ -286,7 +286,7 @@ class Publishers:
             self._compact()
 
     def _write_batch(self) -> None:
-        """Say in which logs there are rows of the batch, or that it is finished."""
+        """Store which logs have rows of the batch, or that it is finished."""
         log, before = self._log(), self._unfinished
         self._logs = len(self._commit.staged)
         self._unfinished = -1
@@ -301,11 +301,11 @@ class Publishers:
         entry.position = log.append(Message("", "", _RECORD, _encode(entry)))
         if before >= 0:
             log.settle(before)
-        # Behind all that were written down before.
+        # After all that were stored before.
         self._entries[entry.key] = self._entries.pop(entry.key)
 
     def _compact(self) -> None:
-        """Keep old entries from keeping old segments, a few at a time."""
+        """Rewrite some old entries, so that they do not keep old segments."""
         log = self._log()
         behind = log.end() - 4 * len(self._entries) - _SLACK
         for entry in list(self._entries.values())[:4]:
@@ -319,7 +319,7 @@ class Publishers:
 
 
 def fenced(name: str, run: str) -> Refusal:
-    """The refusal for a run that another has replaced."""
+    """Return the refusal for a run that was replaced."""
     return Refusal(
         ErrorKind.FENCED,
         f"run '{run}' of publisher '{name}' is fenced: another run has taken its place",
@@ -347,13 +347,13 @@ def _encode_batch(key: Key, batch: int, now: int, logs: list[tuple[str, int]]) -
 
 
 def texts(*given: str) -> bytes:
-    """Texts, each behind its length as u16."""
+    """Return the texts, each after its length as u16."""
     encoded = [text.encode() for text in given]
     return b"".join([_LENGTH.pack(len(text)) + text for text in encoded])
 
 
 def text_at(octets: bytes, at: int) -> tuple[bytes, int]:
-    """A text, and where the octets behind it begin: behind all of them when it is cut short."""
+    """Return a text and the offset behind it; behind all bytes if it is cut short."""
     if at + _LENGTH.size > len(octets):
         return b"", len(octets) + 1
     start = at + _LENGTH.size
@@ -362,7 +362,7 @@ def text_at(octets: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _rows_of(octets: bytes) -> list[tuple[str, int]]:
-    """The logs that have rows of a batch, and from which position on; none for other octets."""
+    """Return the logs with rows of the batch, and their first positions; None for other bytes."""
     if len(octets) < _HEAD.size or octets[0] != _UNFINISHED:
         return []
     at = _HEAD.size
@@ -379,7 +379,7 @@ def _rows_of(octets: bytes) -> list[tuple[str, int]]:
 
 
 def _decode(octets: bytes) -> Entry | None:
-    """An entry as it was written down; None for octets that are none."""
+    """Return the entry of a record; None for invalid bytes."""
     if len(octets) < _HEAD.size:
         return None
     kind, number, used = _HEAD.unpack_from(octets)

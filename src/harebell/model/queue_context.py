@@ -1,4 +1,4 @@
-"""What a queue or an exchange may use of the vhost and the broker that it is part of."""
+"""The parts of vhost and broker that queues and exchanges use."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from harebell.model.router import Router
 
 
 class QueueContext:
-    """What the queues and exchanges of one vhost share.
+    """The parts that the queues and exchanges of one vhost share.
 
     Args:
-        router: of the vhost.
-        editor: looks into messages and changes them.
-        clock: the time of day.
-        awaiting: queues that want to know of the next commit; the broker's.
-        chooser: chooses at random; the broker's.
+        router: the router of the vhost.
+        editor: reads and changes messages.
+        clock: wall clock and monotonic clock.
+        awaiting: queues that wait for the next commit; shared by the broker.
+        chooser: makes random choices; shared by the broker.
         store: opens the logs of exchanges that keep messages.
-        timers: of the broker; without them nothing is woken.
+        timers: the timers of the broker; None for no timers.
 
     Attributes:
-        letters: dead letters that are published one after the other.
-        drop_queue: deletes a queue without asking; the vhost sets it.
+        letters: the dead-letter scheduler.
+        drop_queue: deletes a queue without checks; the vhost sets it.
     """
 
     drop_queue: Callable[[Queue], object]
@@ -56,11 +56,11 @@ class QueueContext:
         router.work = self.timers.work
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
-        """Where a queue's dead messages go; None when nobody asked for that.
+        """Return the dead-letter settings of a queue; None if it has no dead-letter exchange.
 
         Args:
             queue: the queue.
-            settings: those in effect for it.
+            settings: its effective settings.
         """
         exchange = settings.get("dead-letter-exchange")
         if not isinstance(exchange, str):

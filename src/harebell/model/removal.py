@@ -1,13 +1,13 @@
-"""What goes with many bindings, or many at a time, goes in slices.
+"""Deletion in slices, for objects with many bindings and for many queues.
 
-    unbind_some(thing)      before a queue or an exchange is deleted: its bindings, most of them now
-    drop(thing)             one that nobody uses any more: at once, or its bindings first
-    drop_all(queues)        the exclusive queues of a connection that ended; their names are free
+    unbind_some(thing)      before a queue or an exchange is deleted: remove most of its bindings
+    drop(thing)             delete an unused one at once, or after its bindings
+    drop_all(queues)        delete the exclusive queues of a closed connection; the names are free
 
-A queue whose connection ended is no longer found, so its name can be declared again at once. What
-is still bound takes messages until it is its turn; they go with it. Everything else is found, and
-can be used, until it is deleted: a crash leaves it with fewer bindings, or none, as it would have
-been after the same number of `queue.unbind`.
+A queue of a closed connection is no longer found, so its name can be declared again at once. While
+it is still bound it takes messages, which are deleted with it. All other objects can be found and
+used until they are deleted: a crash leaves them with fewer bindings, as after that many
+`queue.unbind`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _TAKEN_AT_ONCE = 256
 
 
 def _count(thing: Queue | Exchange) -> int:
-    """How many bindings it has."""
+    """Return how many bindings it has."""
     count = len(thing.bound or ())
     return count + len(thing.bindings) if isinstance(thing, Exchange) else count
 
 
 class Removal:
-    """Deletes what goes, and removes bindings, as much as there is time for in a turn.
+    """Deletes objects and removes their bindings, within the work budget of a turn.
 
     Args:
-        unbind: removes a binding, and its source if that was the last one and it goes with it.
-        delete: deletes a queue or an exchange with the bindings that are left, unless it is gone.
-        work: counts what is done.
-        events: of the broker.
+        unbind: removes a binding; an auto-delete source is deleted with its last one.
+        delete: deletes a queue or an exchange with its remaining bindings, unless it is deleted.
+        work: the work budget.
+        events: the events of the broker.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Removal:
         self._events = events
 
     def unbind_some(self, thing: Queue | Exchange) -> bool:
-        """Remove bindings to it, and those from it, in this turn; True when only a few are left."""
+        """Remove bindings from and to an object in this turn; True when only a few are left."""
         while _count(thing) > REMOVED_AT_ONCE:
             bindings = thing.bound
             if isinstance(thing, Exchange) and thing.bindings:
@@ -72,14 +72,14 @@ class Removal:
         return True
 
     def drop(self, thing: Queue | Exchange) -> None:
-        """Delete what goes by itself; with many bindings not before they are gone."""
+        """Delete an unused object; with many bindings, after they are removed."""
         if _count(thing) <= REMOVED_AT_ONCE:
             self._delete(thing)
         else:
             self._later([thing])
 
     def drop_all(self, queues: Collection[Queue]) -> None:
-        """Delete the queues of an owner that is gone."""
+        """Delete the queues of a closed connection."""
         few = len(queues) <= REMOVED_AT_ONCE
         if few and sum(map(_count, queues), len(queues)) <= REMOVED_AT_ONCE:
             for queue in queues:
@@ -104,7 +104,7 @@ class Removal:
         self._work.later(step)
 
     def _some_of(self, things: deque[Queue | Exchange]) -> bool:
-        """A slice; True when all are gone."""
+        """Remove a slice of the bindings; True when all are removed."""
         while things:
             if not self.unbind_some(things[0]):
                 return False

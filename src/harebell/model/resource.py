@@ -1,4 +1,4 @@
-"""How things are named in error texts, and the refusals that several places give."""
+"""Names of resources in error texts, and refusals that several modules use."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ RESERVED_PREFIX = "amq."
 
 
 def rendered(kind: str, name: str, vhost: str) -> str:
-    """`queue 'orders' in vhost '/'`, as clients and their users know it."""
+    """Return `queue 'orders' in vhost '/'`, the form of error texts."""
     return f"{kind} '{name}' in vhost '{vhost}'"
 
 
 def missing(kind: str, name: str, vhost: str) -> Refusal:
-    """The refusal for a queue or exchange that does not exist."""
+    """Return the refusal for a queue or exchange that does not exist."""
     return Refusal(ErrorKind.NOT_FOUND, f"no {rendered(kind, name, vhost)}")
 
 
 def precondition(text: str) -> Refusal:
-    """A refusal because the state or an argument does not allow the operation."""
+    """Return a refusal because the state or an argument does not allow the operation."""
     return Refusal(ErrorKind.PRECONDITION_FAILED, text)
 
 
 def refused(text: str) -> Refusal:
-    """A refusal because nobody may do this."""
+    """Return a refusal because the user may not do this."""
     return Refusal(ErrorKind.ACCESS_REFUSED, text)

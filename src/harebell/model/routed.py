@@ -1,7 +1,7 @@
-"""Rows of a staged batch on their way: made, routed, and handed to queues that keep them back.
+"""Route the rows of a staged batch, and append them hidden to their queues.
 
-A batch may have millions of rows, so they come in slices, and nobody sees any of them before its
-end. What most rows need is done here, compiled. Whoever publishes the batch does the rest.
+A batch may have millions of rows, so they are routed in slices, and are hidden until the batch
+ends. This module is compiled and does what most rows need; the front handles all others.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from harebell.model.router import Router
 
 
 class Routed:
-    """The rows of one batch, and the queues that get them.
+    """The rows of one batch, and their queues.
 
     Attributes:
-        plain: exchanges, by name, whose rows need nothing but to be routed.
-        counts: by the name of an exchange, how many rows went to it.
-        lost: messages that no queue gets, until somebody takes them from here.
-        queues: those that keep rows back.
+        plain: exchanges, by name, whose rows only have to be routed.
+        counts: the number of rows by exchange name.
+        lost: unroutable messages; the caller removes them.
+        queues: the queues with hidden rows.
     """
 
     def __init__(self) -> None:
@@ -29,20 +29,20 @@ class Routed:
         self.counts: dict[str, int] = {}
         self.lost: list[Message] = []
         self.queues: list[Queue] = []
-        # What comes to queues that may refuse.
+        # Messages for queues that may refuse them.
         self._incoming: dict[Queue, Incoming] = {}
 
     def take(self, rows: Rows, first: int, end: int, router: Router) -> int:
-        """Route rows from one on as long as they need nothing else.
+        """Route rows from one on, until one needs more than routing.
 
         Args:
             rows: the rows of a piece.
-            first: the first of them.
+            first: the first row.
             end: the row to stop at.
-            router: of the vhost.
+            router: the router of the vhost.
 
         Returns:
-            The row that somebody else has to look at; `end` if there is none.
+            The row that the caller has to handle; `end` if there is none.
 
         Raises:
             BatchError: a row cannot become a message.
@@ -72,7 +72,7 @@ class Routed:
         return 0
 
     def put(self, message: Message, queues: tuple[Queue, ...]) -> int:
-        """A message goes to these queues, or is lost without any."""
+        """Append a message to these queues, or note that it is unroutable."""
         if not queues:
             self.lost.append(message)
         for queue in queues:
@@ -95,13 +95,13 @@ class Routed:
         return 0
 
     def has_room(self) -> bool:
-        """Whether every queue takes what has come for it."""
+        """True if every queue takes all its messages."""
         return all(
             queue.deleted or queue.has_room(incoming) for queue, incoming in self._incoming.items()
         )
 
     def commit_batch(self) -> int:
-        """The batch is committed: everybody may see its rows."""
+        """Commit the batch: make its rows ready in all queues."""
         queues, self.queues = self.queues, []
         for queue in queues:
             if not queue.deleted:
@@ -109,7 +109,7 @@ class Routed:
         return 0
 
     def roll_back_batch(self) -> int:
-        """The batch is refused: its rows go."""
+        """Roll back the batch: remove its rows from all queues."""
         queues, self.queues = self.queues, []
         for queue in queues:
             if not queue.deleted:

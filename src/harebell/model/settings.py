@@ -1,12 +1,12 @@
-"""The settings of a queue: what its arguments and the policies that apply to it say together.
+"""The settings of a queue: its arguments merged with its policies.
 
-A setting has the name of its policy key; the argument for it has that name behind `x-`. Which of
-two values holds depends on the setting and on the type of the queue, as with RabbitMQ:
+A setting has the name of its policy key; its argument has the prefix `x-`. Which of two values is
+effective depends on the setting and on the queue type, as in RabbitMQ:
 
     limits and times               the smaller one
-    delivery-limit                 the smaller one; -1 is no limit and yields to any
-    overflow of a quorum queue     the policy's
-    all settings of a stream       the policy's
+    delivery-limit                 the smaller one; -1 is no limit
+    overflow of a quorum queue     the policy
+    all settings of a stream       the policy
     everything else                the argument
 """
 
@@ -33,11 +33,11 @@ _LEAST = frozenset(
 
 
 def settings_of(arguments: Mapping[str, Any], policies: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a queue by their policy keys.
+    """Return the settings of a queue by policy key.
 
     Args:
-        arguments: of its declaration, checked.
-        policies: what its policy and operator policy give together.
+        arguments: the checked arguments of its declaration.
+        policies: the merged settings of its policy and operator policy.
     """
     kind = queue_type(arguments)
     settings = dict(policies)

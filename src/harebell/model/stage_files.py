@@ -1,20 +1,21 @@
-"""The files of staged batches, and how a start finds again what is in them.
+"""Files of staged batches: write pieces, and find them again at a start.
 
-A file has pieces of one batch, each behind a header that says what it is:
+A file has pieces of one batch, each with a header:
 
-    magic   "HBSP"                                         4 octets
+    magic   "HBSP"                                         4 bytes
     length  of the header from `batch` on                  u32, little-endian like all numbers
-    check   CRC-32C of these octets                        u32
+    check   CRC-32C of these bytes                         u32
     batch                                                  u64
     part, attempt                                          u32, u64
     number  of the piece within the attempt                u32
     rows, size                                             u64, u64
     check   CRC-32C of the piece                           u32
-    vhost, user, publisher, columns                        each behind its length as u16
-    piece   `size` octets
+    vhost, user, publisher, columns                        each after its length as u16
+    piece   `size` bytes
 
-The header is written after its piece, so a process that is killed leaves no header without one.
-Nothing is synced: what a power loss takes is missing when the batch is committed, and is named.
+The header is written after its piece, so a killed process leaves no header without its piece.
+Nothing is synced: the commit of the batch checks the pieces and reports those lost in a power
+failure.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class Piece(NamedTuple):
     """A piece of an attempt.
 
     Args:
-        columns: what its sender calls its columns.
-        file: the number of the file that it is in.
-        start: where it stands there.
-        size: its octets.
-        rows: how many it has.
-        check: of its octets.
+        columns: the names of its columns, as sent.
+        file: the number of its file.
+        start: its offset in the file.
+        size: its size in bytes.
+        rows: the number of its rows.
+        check: the CRC-32C of its bytes.
     """
 
     columns: str
@@ -59,14 +60,14 @@ class Piece(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A piece of a file, and what it is a piece of.
+    """A piece found in a file, with its key.
 
     Args:
         key: the publisher.
-        batch: its number.
+        batch: the number of the batch.
         attempt: the attempt.
-        number: of the piece within the attempt.
-        piece: the piece, as if the file were the first one of its batch.
+        number: the number of the piece in the attempt.
+        piece: the piece, with file number 0.
     """
 
     key: Key
@@ -86,10 +87,10 @@ def write_piece(
     piece: Piece,
     data: bytes,
 ) -> int:
-    """Write a piece behind its header; returns where the piece begins.
+    """Write a piece and its header; return the offset of the piece.
 
     Raises:
-        OSError: the disk refuses.
+        OSError: the write failed.
     """
     fields = _FIELDS.pack(batch, *attempt, number, piece.rows, len(data), piece.check)
     fields += texts(key.vhost, key.user, key.name, piece.columns)
@@ -100,7 +101,7 @@ def write_piece(
 
 
 def pieces_of(file: File) -> Iterator[Found]:
-    """The pieces of a file, up to where it is damaged or ends.
+    """Yield the pieces of a file, up to its end or the first damage.
 
     Raises:
         OSError: the file cannot be read.

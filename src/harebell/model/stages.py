@@ -1,14 +1,14 @@
-"""Batches that arrive in parts, from many writers, and are published together or not at all.
+"""Stages: batches that arrive in parts from many writers, and are published atomically.
 
 A batch belongs to a publisher and has a number. Its parts are written by tasks that may fail and be
-tried again, so each attempt is kept apart, and the commit says which attempts count. A batch is
-kept in files of its own. A start finds what they have, so a batch survives the end of the process,
-but nothing is synced: after a power loss the commit says what is missing.
+retried, so attempts are kept apart, and the commit names the attempts that count. A batch has files
+of its own. A start reads them, so a batch survives the end of the process, but nothing is synced:
+after a power failure the commit reports what is missing.
 
     stages/0     piece | piece | piece ...        stages/1     piece ...
 
-A batch may be as large as there is room on the disk above `disk_free_limit`, of which users and
-vhosts get a share. What waits for long is dropped, sooner where nobody who stages it is connected.
+A batch may use the disk space above `disk_free_limit`, of which users and vhosts get a part. A
+batch is dropped after some time, earlier if no connection stages for its publisher.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _MS = 1000
 
 
 class StagedBatch:
-    """What is here of one batch.
+    """The staged parts of one batch.
 
     Args:
-        key: whose it is.
-        number: of the batch.
+        key: the publisher.
+        number: the number of the batch.
 
     Attributes:
         key, number: as given.
-        pieces: of each attempt, in their order.
-        files: open as long as the batch is here.
-        paths: of the files.
-        octets: in the files.
-        size: of the last file.
-        touched: when something last came, in milliseconds of the clock that only passes.
-        committing: whether it is being published: nobody drops it then.
+        pieces: the pieces of each attempt, in order.
+        files: its open files.
+        paths: the paths of the files.
+        octets: the size of all files in bytes.
+        size: the size of the last file.
+        touched: when the last piece arrived, in milliseconds of the monotonic clock.
+        committing: whether it is being published and must not be dropped.
     """
 
     def __init__(self, key: Key, number: int) -> None:
@@ -71,17 +71,17 @@ class StagedBatch:
 
     @property
     def rows(self) -> int:
-        """Of all attempts."""
+        """Return the number of rows of all attempts."""
         return sum(sum(piece.rows for piece in pieces) for pieces in self.pieces.values())
 
 
 class Room(NamedTuple):
-    """How much may be staged.
+    """Limits of the staged bytes.
 
     Args:
-        floor: octets of the disk that shall stay free: `disk_free_limit`.
-        user: octets of one user; 0 for a share of the room that there is.
-        vhost: octets in one vhost; 0 for a share of it.
+        floor: bytes of the disk that stay free: `disk_free_limit`.
+        user: most bytes of one user; 0 for a part of the available space.
+        vhost: most bytes in one vhost; 0 for a part of the available space.
     """
 
     floor: int = 0
@@ -94,13 +94,13 @@ class Stages:
 
     Args:
         files: the data directory.
-        clock: the time.
-        timers: wake it when something has been here for too long.
+        clock: the clock.
+        timers: the timers, for dropping old batches.
 
     Attributes:
-        room: how much may be staged.
-        low: whether the disk is low, so that what nobody seems to want goes sooner.
-        report: told of what was dropped because nobody came for it.
+        room: the limits.
+        low: whether disk space is low, so that abandoned batches are dropped earlier.
+        report: called with a text when an abandoned batch is dropped.
     """
 
     def __init__(self, files: Files, clock: Clock, timers: Timers) -> None:
@@ -115,17 +115,17 @@ class Stages:
         self._octets = 0
         self._made = 0
         self._gone: deque[str] = deque()
-        # Who is connected and stages for whom, and since when nobody does.
+        # Connections that stage, by publisher, and since when a publisher has none.
         self._present: dict[Key, set[object]] = {}
         self._left: dict[Key, int] = {}
         self._working: object = None
         self._waiting: deque[Callable[[], None]] = deque()
 
     def restore(self, next_of: Callable[[Key], int | None]) -> None:
-        """At a start: take up what is here, but for batches that are committed.
+        """Read the staged batches at a start, and drop those that are committed.
 
         Args:
-            next_of: the smallest number that a publisher can commit; None for one that is unknown.
+            next_of: returns the next number of a publisher; None if it is unknown.
         """
         with contextlib.suppress(OSError):
             names = [name for name in self._files.names(FOLDER) if not name.isdecimal()]
@@ -141,7 +141,7 @@ class Stages:
         self._sweep()
 
     def _take_up(self, path: str, next_of: Callable[[Key], int | None]) -> None:
-        """Find what is in a file; one that has nothing of use is removed."""
+        """Read a file; remove it if it has no valid piece."""
         staged: StagedBatch | None = None
         try:
             file = self._files.open(path)
@@ -157,7 +157,7 @@ class Stages:
                     staged.paths.append(path)
                 pieces = staged.pieces.setdefault(found.attempt, [])
                 if found.number == len(pieces):
-                    # Else one before it is lost.
+                    # Otherwise an earlier piece is lost.
                     pieces.append(found.piece._replace(file=len(staged.files) - 1))
                 staged.size = found.piece.start + found.piece.size
                 staged.octets += found.piece.size
@@ -176,26 +176,26 @@ class Stages:
 
     @property
     def octets(self) -> int:
-        """What all staged batches take on disk."""
+        """Return the size of all staged batches on disk."""
         return self._octets
 
     def all(self) -> list[StagedBatch]:
-        """Every batch, by publisher and number."""
+        """Return every batch by publisher and number."""
         return [batch for _, batch in sorted(self._batches.items(), key=lambda item: item[0])]
 
     def idle_ms(self, batch: StagedBatch) -> int:
-        """Since when nothing has come, in milliseconds."""
+        """Return the milliseconds since the last piece arrived."""
         return self._clock.steady - batch.touched
 
-    # --- who is there ---------------------------------------------------------------------------
+    # --- connections ----------------------------------------------------------------------------
 
     def came(self, key: Key, who: object) -> None:
-        """A connection stages for a publisher."""
+        """Note a connection that stages for a publisher."""
         self._present.setdefault(key, set()).add(who)
         self._left.pop(key, None)
 
     def left(self, who: object) -> None:
-        """A connection is gone."""
+        """Remove a closed connection."""
         now = self._clock.steady
         for key in [key for key, there in self._present.items() if who in there]:
             there = self._present[key]
@@ -206,11 +206,11 @@ class Stages:
                 self._timer.set_earlier(now + self._patience() * _MS)
 
     def connections(self, key: Key) -> int:
-        """How many connections stage for a publisher."""
+        """Return how many connections stage for a publisher."""
         return len(self._present.get(key, ()))
 
     def set_low(self, low: bool) -> bool:
-        """The disk is low, or not; returns which."""
+        """Set whether disk space is low; return it."""
         if low and not self.low:
             self._timer.set_earlier(self._clock.steady)
         self.low = low
@@ -222,7 +222,7 @@ class Stages:
     # --- one commit at a time -------------------------------------------------------------------
 
     def begin(self, work: object, again: Callable[[], None]) -> bool:
-        """Be the one commit that is under way; if there is another, `again` is called after it."""
+        """Become the commit in progress; if there is another one, `again` is called after it."""
         if self._working is None or self._working is work:
             self._working = work
             return True
@@ -230,7 +230,7 @@ class Stages:
         return False
 
     def end(self, work: object) -> None:
-        """A commit is over."""
+        """End the commit in progress."""
         if self._working is work:
             self._working = None
             waiting, self._waiting = self._waiting, deque()
@@ -242,22 +242,22 @@ class Stages:
     def append(
         self, key: Key, batch: int, attempt: Attempt, number: int, piece: Piece, data: bytes
     ) -> tuple[int, int]:
-        """Keep a piece.
+        """Append a piece.
 
         Args:
             key: the publisher.
             batch: its number.
-            attempt: what it is a piece of.
-            number: of the piece within the attempt, from 0; one that is here already is passed
-                over if it is the same.
-            piece: what it is; its place is found here.
-            data: its octets.
+            attempt: its attempt.
+            number: the number of the piece in the attempt, from 0; an equal piece that is here
+                already is skipped.
+            piece: the piece; its file and offset are set here.
+            data: its bytes.
 
         Returns:
-            How many rows and octets of the attempt are here.
+            The rows and bytes of the attempt so far.
 
         Raises:
-            Refusal: PRECONDITION_FAILED, a piece is missing before it, or there is no room.
+            Refusal: PRECONDITION_FAILED, an earlier piece is missing, or there is no room.
         """
         staged = self._batches.get((key, batch)) or self._make(key, batch)
         pieces = staged.pieces.setdefault(attempt, [])
@@ -291,7 +291,7 @@ class Stages:
             )
         except OSError as error:
             with contextlib.suppress(OSError, IndexError):
-                # Nothing of it must be taken for a piece by the next start.
+                # The next start must not read any of it as a piece.
                 staged.files[-1].truncate(staged.size)
             raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
         kept = piece._replace(file=len(staged.files) - 1, start=start, size=len(data))
@@ -310,7 +310,7 @@ class Stages:
     def chosen(
         self, key: Key, batch: int, wanted: Iterable[tuple[int, int, int]]
     ) -> list[tuple[int, Piece]]:
-        """The pieces of those attempts that count, each with the number of its part.
+        """Return the pieces of the committed attempts, each with the number of its part.
 
         Args:
             key: the publisher.
@@ -318,7 +318,7 @@ class Stages:
             wanted: part, attempt and rows of each.
 
         Raises:
-            Refusal: PRECONDITION_FAILED, not all of them are here as they are wanted.
+            Refusal: PRECONDITION_FAILED, some are missing or have other rows.
         """
         staged = self._batches.get((key, batch))
         known = {} if staged is None else staged.pieces
@@ -339,7 +339,7 @@ class Stages:
         return found
 
     def check_commit(self, key: Key, batch: int, pieces: Iterable[Piece]) -> None:
-        """Refuse a commit whose rows the disk has no room for: they are copied into logs.
+        """Refuse a commit without disk space for its rows: they are copied into logs.
 
         Raises:
             Refusal: PRECONDITION_FAILED.
@@ -356,16 +356,16 @@ class Stages:
             )
 
     def committing(self, key: Key, batch: int, under_way: bool) -> None:
-        """A batch is being published, or is so no longer."""
+        """Set whether a batch is being published."""
         staged = self._batches.get((key, batch))
         if staged is not None:
             staged.committing = under_way
 
     def read(self, key: Key, batch: int, piece: Piece) -> bytes:
-        """The octets of a piece.
+        """Read the bytes of a piece.
 
         Raises:
-            Refusal: PRECONDITION_FAILED, the disk has not kept them.
+            Refusal: PRECONDITION_FAILED, they are damaged or lost.
         """
         staged = self._batches[key, batch]
         try:
@@ -376,10 +376,10 @@ class Stages:
             raise _refusal(f"the disk has damaged {_named(key, batch)}; send the batch again")
         return data
 
-    # --- letting go -----------------------------------------------------------------------------
+    # --- drop -----------------------------------------------------------------------------------
 
     def drop(self, key: Key, batch: int) -> int:
-        """Forget a batch; returns how many rows it had.
+        """Drop a batch; return how many rows it had.
 
         Raises:
             Refusal: RESOURCE_LOCKED, it is being committed.
@@ -399,9 +399,9 @@ class Stages:
         return staged.rows
 
     def discard(self, key: Key, batch: int, attempt: Attempt) -> int:
-        """Forget an attempt, which has failed; returns how many rows it had.
+        """Drop a failed attempt; return how many rows it had.
 
-        Its octets stay in the files of the batch, which go when nothing else is in them.
+        Its bytes stay in the files of the batch until those have nothing else.
         """
         staged = self._batches.get((key, batch))
         if staged is None or staged.committing:
@@ -412,15 +412,15 @@ class Stages:
         return rows
 
     def drop_below(self, key: Key, batch: int) -> None:
-        """A batch is committed: forget it, and those before it."""
+        """Drop a committed batch and those before it."""
         self._drop_where(lambda known, number: known == key and number < batch)
 
     def drop_all(self, key: Key) -> None:
-        """Forget every batch of a publisher."""
+        """Drop all batches of a publisher."""
         self._drop_where(lambda known, _: known == key)
 
     def vhost_gone(self, name: str) -> None:
-        """A vhost is deleted, and what was staged there with it."""
+        """Drop all batches of a deleted vhost."""
         self._drop_where(lambda known, _: known.vhost == name)
 
     def _drop_where(self, wanted: Callable[[Key, int], bool]) -> None:
@@ -429,9 +429,9 @@ class Stages:
                 self.drop(key, number)
 
     def _sweep(self) -> None:
-        """Remove files piece by piece, turn by turn: to free a large one at once takes long."""
+        """Remove files in pieces over several turns: freeing a large file at once takes long."""
         if self._gone:
-            # What a broken disk keeps goes with the next start.
+            # What a failing disk keeps is removed at the next start.
             with contextlib.suppress(OSError):
                 if self._cut(self._gone[0]):
                     self._sweeper.set_earlier(self._clock.steady)
@@ -442,7 +442,7 @@ class Stages:
             self._sweeper.set_earlier(self._clock.steady)
 
     def _cut(self, path: str) -> bool:
-        """Make a file smaller; False when it is small enough to be removed."""
+        """Truncate a file; False when it is small enough to be removed."""
         file = self._files.open(path)
         try:
             size = file.size()
@@ -469,7 +469,7 @@ class Stages:
         return staged
 
     def _check_room(self, staged: StagedBatch, size: int) -> None:
-        """Refuse a piece for which there is no room.
+        """Refuse a piece if there is no room for it.
 
         Raises:
             Refusal: PRECONDITION_FAILED.
@@ -498,7 +498,7 @@ class Stages:
                 )
 
     def _tend(self) -> None:
-        """Drop what nobody seems to want."""
+        """Drop abandoned batches."""
         now = self._clock.steady
         for (key, number), staged in list(self._batches.items()):
             due = self._due(key, staged)
@@ -516,14 +516,14 @@ class Stages:
         self._left = {key: self._left[key] for key, _ in self._batches if key in self._left}
 
     def _due(self, key: Key, staged: StagedBatch) -> int:
-        """When a batch goes if nothing happens."""
+        """Return when a batch is dropped if no piece arrives."""
         if key in self._present:
             return staged.touched + STAGE_KEEP_SECONDS * _MS
         return max(staged.touched, self._left.get(key, 0)) + self._patience() * _MS
 
 
 def _to_nobody(level: str, text: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the report."""
 
 
 def _user_of(key: Key) -> str:

@@ -1,26 +1,26 @@
-"""The staging area: files that arrive in parts, and wait on disk until they are published.
+"""The staging area of class file (AMQP 0-8): files that arrive in parts before they are published.
 
-A peer stages a file under an identifier of its own, is told how much is there already, sends the
-rest, and publishes the file by the same identifier (AMQP 0-8, class file). A connection that breaks
-therefore costs only what was under way, and a file that is not published yet takes no memory. Who
-stages is part of the name: nobody sees, resumes or publishes what another user staged.
+A peer stages a file under an identifier, learns how much of it the broker has, sends the rest, and
+publishes the file by the identifier. After a broken connection it can resume, and an unpublished
+file takes no memory. The user is part of the key: other users cannot see, resume or publish the
+file.
 
     staging/<SHA-256 of vhost, user and identifier>
 
-    offset 0    magic  "HBSTAGE" 1      8 octets; the last one is the version
+    offset 0    magic  "HBSTAGE" 1      8 bytes; the last one is the version
     then        chunks, to the end of the file
 
     crc   CRC-32 of what follows, continued from the chunk before    u32
-    size  of the octets                                              u32
+    size  of the bytes                                               u32
     kind  1 head, 2 body, 3 properties                               u32
-    the octets
+    the bytes
 
-The head is the first chunk: the announced size as u64, then vhost, user and identifier, each behind
+The head is the first chunk: the announced size as u64, then vhost, user and identifier, each after
 its length as u16. The last chunk of kind 3 has the property list. All numbers are little-endian.
 
-Nothing here is synced: the protocol lets a recipient forget what is not published. What survives is
-what the checksums accept; the file ends for us where they do not. A staged file that nobody touches
-is removed after `STAGED_KEEP_SECONDS`, counted from the start of the process for those from before.
+Nothing is synced: the protocol allows a recipient to lose unpublished files. After a crash a file
+ends at the first wrong checksum. An unused file is removed after `STAGED_KEEP_SECONDS`, counted
+from the start of the process for older files.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ class StagedFile:
 
     Args:
         key: vhost, user and identifier.
-        size: octets of the whole body, as announced.
+        size: the announced size of the body.
 
     Attributes:
         key, size: as given.
-        staged: octets of the body that are here.
-        properties: the encoded property list; None until it came.
-        holder: who is staging it now; None when nobody is.
-        waiting: called when the file is whole, or will not become so by its holder.
-        touched: when something last happened to it, in milliseconds of the clock that only passes.
+        staged: bytes of the body so far.
+        properties: the encoded property list; None until it arrives.
+        holder: the channel that stages it now, or None.
+        waiting: called when the file is complete, or its holder stops before.
+        touched: when it was last used, in milliseconds of the monotonic clock.
     """
 
     def __init__(self, key: Key, size: int) -> None:
@@ -79,7 +79,7 @@ class StagedFile:
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is here."""
+        """Whether the body is complete."""
         return self.properties is not None and self.staged == self.size
 
 
@@ -88,9 +88,9 @@ class Staging:
 
     Args:
         files: the data directory.
-        clock: the time.
-        timers: wake it when something has been here for too long.
-        commit: of the store, which a published file waits for before it goes.
+        clock: the clock.
+        timers: the timers, for removing old files.
+        commit: the group commit; a published file is removed after it.
     """
 
     def __init__(self, files: Files, clock: Clock, timers: Timers, commit: Commit) -> None:
@@ -109,14 +109,14 @@ class Staging:
     # --- staging --------------------------------------------------------------------------------
 
     def open(self, key: Key, size: int, holder: object) -> StagedFile:
-        """Begin to stage a file, or go on; a former holder has it no longer.
+        """Start or resume staging a file; a former holder loses it.
 
         Raises:
             Refusal: RESOURCE_ERROR, there is no room.
         """
         found = self.find(key)
         if found is not None and found.size != size:
-            # Another file under an old name.
+            # Another file under the same identifier.
             self.drop(found)
             found = None
         try:
@@ -132,14 +132,14 @@ class Staging:
         return found
 
     def describe(self, staged: StagedFile, properties: bytes) -> None:
-        """Take the encoded property list of a file that is being staged."""
+        """Store the encoded property list of a file that is being staged."""
         if staged.properties != properties:
             self._flush(staged)
             self._append(staged, _PROPERTIES, properties)
             staged.properties = properties
 
     def write(self, staged: StagedFile, data: bytes) -> None:
-        """Take the next octets of its body.
+        """Append bytes to the body.
 
         Raises:
             Refusal: RESOURCE_ERROR, there is no room.
@@ -151,7 +151,7 @@ class Staging:
             self._flush(staged)
 
     def release(self, staged: StagedFile) -> None:
-        """Nobody stages it any more, whole or not; who waited for it is called."""
+        """Release the file; call the waiting publisher, whether or not the file is complete."""
         with contextlib.suppress(Refusal):
             self._flush(staged)
         staged.holder = None
@@ -166,16 +166,16 @@ class Staging:
     # --- what is staged -------------------------------------------------------------------------
 
     def find(self, key: Key) -> StagedFile | None:
-        """What is staged under this key, whole or not."""
+        """Return the staged file with this key, complete or not."""
         found = self._entries.get(key)
-        # What was there before the start is read when it is first asked for.
+        # A file from before the start is read on first use.
         if found is not None and found.end == 0 and not self._read(found):
             self.drop(found)
             return None
         return found
 
     def body(self, staged: StagedFile) -> bytes | None:
-        """The body of a whole file; None when the disk has lost some of it."""
+        """Return the body of a complete file; None if the disk has lost a part of it."""
         pieces: list[bytes] = []
         try:
             self._flush(staged)
@@ -188,25 +188,25 @@ class Staging:
         return body if len(body) == staged.size else None
 
     def published(self, staged: StagedFile) -> None:
-        """It is in its queues: remove it as soon as the commit that gathers now is on disk."""
+        """Remove a published file as soon as the gathering commit is on disk."""
         if self._entries.get(staged.key) is staged:
             del self._entries[staged.key]
         self._published.append((self._commit.ticket, staged))
         self._timer.set_earlier(self._clock.steady + _MS)
 
     def drop(self, staged: StagedFile) -> None:
-        """Remove it."""
+        """Remove a file."""
         if self._entries.get(staged.key) is staged:
             del self._entries[staged.key]
         if staged.file is not None:
             staged.file.close()
             staged.file = None
-        # What a full or broken disk keeps is found again by the next start, and goes then.
+        # What a full or failing disk keeps is found at the next start and removed then.
         with contextlib.suppress(OSError):
             self._files.remove(staged.path)
 
     def vhost_gone(self, name: str) -> None:
-        """A vhost is deleted, and what was staged there with it."""
+        """Remove the files of a deleted vhost."""
         for staged in [each for each in self._entries.values() if each.key[0] == name]:
             self.drop(staged)
 
@@ -227,7 +227,7 @@ class Staging:
             self._files.make_folder(FOLDER)
             self._made = True
         staged = StagedFile(key, size)
-        # One of this name that was published may wait for its removal: it is over now.
+        # A published file with this key may wait for its removal: that is over now.
         self._published = [each for each in self._published if each[1].key != key]
         staged.file = self._files.open(staged.path, create=True)
         staged.file.truncate(0)
@@ -266,7 +266,7 @@ class Staging:
         return Refusal(ErrorKind.RESOURCE_ERROR, f"cannot stage '{key[2]}': {error.strerror}")
 
     def _chunks(self, staged: StagedFile) -> Iterator[tuple[int, bytes]]:
-        """The chunks of a file, as far as the checksums accept them; sets `end` and `crc`."""
+        """Yield the chunks of a file up to the first wrong checksum; set `end` and `crc`."""
         file = staged.file or self._files.open(staged.path)
         try:
             size = file.size()
@@ -290,7 +290,7 @@ class Staging:
                 file.close()
 
     def _read(self, staged: StagedFile) -> bool:
-        """Find out what is there of a file; False when it is none of ours."""
+        """Read the state of a file; False if it is not a staged file."""
         good = False
         try:
             for kind, octets in self._chunks(staged):
@@ -305,7 +305,7 @@ class Staging:
         return good and staged.staged <= staged.size
 
     def _restore(self) -> None:
-        """Know again what was staged before the start; only heads are read."""
+        """Find the files from before the start; only heads are read."""
         for name in self._files.names(FOLDER):
             self._made = True
             path = f"{FOLDER}/{name}"
@@ -329,7 +329,7 @@ class Staging:
             self._timer.set_earlier(self._clock.steady + STAGED_KEEP_SECONDS * _MS)
 
     def _tend(self) -> None:
-        """Remove what was published, and what has been here for too long."""
+        """Remove published files and old ones."""
         done, now = self._commit.done, self._clock.steady
         waiting = []
         for ticket, staged in self._published:
@@ -350,7 +350,7 @@ class Staging:
 
 
 def _name(key: Key) -> str:
-    """The name of a file: what users call it never becomes one."""
+    """Return the file name, a hash: identifiers of users are not used as names."""
     parts = b"".join(len(text.encode()).to_bytes(2, "little") + text.encode() for text in key)
     return hashlib.sha256(parts).hexdigest()
 
@@ -364,7 +364,7 @@ def _write(file: File, data: bytes, offset: int) -> None:
 
 
 def _read_first(file: File) -> tuple[Key, int] | None:
-    """The key and the size in the head of a file; None when it has none."""
+    """Return key and size from the head of a file; None if it has no valid head."""
     if file.read_at(len(_MAGIC), 0) != _MAGIC:
         return None
     front = file.read_at(_CHUNK.size, len(_MAGIC))
@@ -380,7 +380,7 @@ def _read_first(file: File) -> tuple[Key, int] | None:
 
 
 def _read_head(octets: bytes) -> tuple[Key, int]:
-    """The key and the size in a head whose checksum is right."""
+    """Return key and size of a head with a right checksum."""
     size = int.from_bytes(octets[:8], "little")
     names = []
     at = 8

@@ -1,9 +1,8 @@
-"""A transaction: publishes and settlements that take effect together, or not at all.
+"""A transaction: publishes and settlements that take effect together at its commit.
 
-It knows no protocol. Whoever serves a peer gathers here what the peer does; at the commit the work
-is handed back to a `Party`, which does it by its own rules: a channel sends what is unroutable back
-and serves its consumers, a branch of a distributed transaction just does it. Routing and every
-check come before, when a message is published.
+It is independent of protocols. The front collects the work of a peer here; at the commit a `Party`
+carries it out: a channel returns unroutable messages and drains its queues, a branch of a
+distributed transaction only does the work. Messages are routed and checked when they are published.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ KINDS = (ACCEPT, REJECT, REQUEUE, GIVE_BACK)
 
 
 class Entry(Protocol):
-    """A delivery that was acknowledged, rejected or given back."""
+    """A delivery that was acknowledged, rejected or requeued."""
 
     @property
     def queue(self) -> Queue:
-        """Where it came from."""
+        """The queue of the delivery."""
 
     @property
     def position(self) -> int:
-        """Its position there."""
+        """The position in the queue."""
 
 
 _Publish = tuple[Message, tuple[Queue, ...], int]
@@ -51,27 +50,27 @@ _Given = TypeVar("_Given", bound=Entry, contravariant=True)
 
 
 class Party(Protocol[_Given]):
-    """Who does the work of a transaction when it is committed."""
+    """Carries out the work of a transaction at its commit."""
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a message to queues that are all there; returns the bits that they answered."""
+        """Publish a message to queues that exist; return the bits that they returned."""
 
     def take_effect(self, entries: Sequence[_Given], kind: int) -> None:
         """Settle deliveries in one of the ways above."""
 
 
 def due_at_commit(ttl: int) -> int:
-    """The due time of a message that lasts so many milliseconds from its commit on."""
+    """Return a negative due time, for an expiration that starts at the commit."""
     return -ttl - 1
 
 
 def ttl_until_commit(due: int) -> int:
-    """The way back: what `due_at_commit` was told."""
+    """Return the milliseconds that were given to `due_at_commit`."""
     return -due - 1
 
 
 def pinned(commit: Commit, slices: Slices[T]) -> Slices[T]:
-    """The same, in one commit of the disk however many turns it takes."""
+    """Yield the slices in one commit of the store, however many turns they take."""
     while not commit.pin():
         yield
     try:
@@ -81,15 +80,15 @@ def pinned(commit: Commit, slices: Slices[T]) -> Slices[T]:
 
 
 class Transaction(Generic[Done]):
-    """What was done and is not committed.
+    """The work of a transaction that is not committed.
 
     Args:
-        gauge: counts what the publishes take in memory; None where somebody else does.
+        gauge: counts the memory of the publishes; None if the caller counts it.
 
     Attributes:
-        octets: what they take, where it is counted.
-        publishes: messages, the queues that they were routed to, and the publisher's flags.
-        settled: deliveries, and what was done with them.
+        octets: memory of the publishes in bytes, if it is counted.
+        publishes: messages with their queues and the publish flags.
+        settled: deliveries with how they were settled.
     """
 
     __slots__ = ("_before", "_changes", "_gauge", "_ways", "octets", "publishes", "settled")
@@ -99,9 +98,9 @@ class Transaction(Generic[Done]):
         self.octets = 0
         self.publishes: list[_Publish] = []
         self.settled: list[tuple[list[Done], int]] = []
-        # How many queues and positions change; from two on a crash could come between them.
+        # How many queue positions change; from two on a crash could separate them.
         self._changes = 0
-        # Where it all goes. Most go where the one before went.
+        # The queues of all publishes, and of the last one: most have the same queues.
         self._ways: set[tuple[Queue, ...]] = set()
         self._before: tuple[Queue, ...] = ()
 
@@ -109,7 +108,7 @@ class Transaction(Generic[Done]):
         """Keep a publish for the commit.
 
         Raises:
-            Refusal: it is too much; a single message never is.
+            Refusal: the transaction is too large; a single message never is.
         """
         gauge = self._gauge
         if gauge is not None:
@@ -134,16 +133,16 @@ class Transaction(Generic[Done]):
         self._changes += len(entries) * (2 if kind == REJECT else 1)
 
     def pending(self) -> tuple[int, int]:
-        """How many publishes, and how many settled deliveries, wait for the commit."""
+        """Return how many publishes and how many settled deliveries are pending."""
         return len(self.publishes), sum(len(entries) for entries, _ in self.settled)
 
     @property
     def large(self) -> bool:
-        """Whether it is too much for one turn."""
+        """True if it is too large for one turn."""
         return sum(self.pending()) > limits.TRANSACTION_AT_ONCE
 
     def has_room(self) -> bool:
-        """Whether every queue would take what is published to it."""
+        """True if every queue would take its messages."""
         if not self._may_be_refused():
             return True
         incoming: dict[Queue, Incoming] = {}
@@ -154,29 +153,28 @@ class Transaction(Generic[Done]):
         return all(queue.has_room(messages) for queue, messages in incoming.items())
 
     def _may_be_refused(self) -> bool:
-        """Whether it goes to a queue that refuses messages when it is full."""
+        """True if a queue may refuse messages."""
         return any(queue.refuses for queues in self._ways for queue in queues)
 
     def commit(self, party: Party[Done], commit: Commit, now: int, more: int = 0) -> Slices[int]:
-        """Do it all, publishes first; the transaction is empty from the beginning on.
+        """Carry out the work, publishes first; the transaction is empty at once.
 
-        What takes several turns has to be `pinned`, with the check for room and all that a crash
-        must not part from it.
+        If it takes several turns it has to be `pinned`, together with the check for room and
+        everything that a crash must not separate from it.
 
         Args:
-            party: does it.
-            commit: the group commit that it all becomes part of, whole or not at all.
-            now: the time that never jumps, in milliseconds: what was to last for a while from the
-                commit on is due that much later.
-            more: what else changes that a crash must not part from this.
+            party: carries it out.
+            commit: the group commit; a crash keeps all of the work or nothing.
+            now: monotonic time in milliseconds, for expirations that start at the commit.
+            more: the number of other changes that a crash must not separate from this.
 
         Returns:
-            The bits that the queues answered, all together.
+            The bits that the queues returned, combined.
         """
-        # Others fill a queue meanwhile, so where one refuses there can be no pause after the check.
+        # Others fill queues meanwhile: if one may refuse, do not pause after the check for room.
         hurry = self._may_be_refused()
         publishes, self.publishes = self.publishes, []
-        # Taken from the end one by one: to free all of them is work, too.
+        # Removed from the end one by one: freeing all at once is slow.
         publishes.reverse()
         self._release()
         settled, self.settled = self.settled, []
@@ -194,7 +192,7 @@ class Transaction(Generic[Done]):
             if not hurry and len(publishes) % limits.TRANSACTION_SLICE == 0:
                 yield
         for entries, kind in settled:
-            # What goes back is not delivered again before all of it is there.
+            # Drain after all requeues, so that no message is delivered before an earlier one.
             size = limits.TRANSACTION_SLICE if kind in (ACCEPT, REJECT) else len(entries)
             for at in range(0, len(entries), size):
                 some = entries[at : at + size]
@@ -205,7 +203,7 @@ class Transaction(Generic[Done]):
         return result
 
     def forget(self) -> list[list[Done]]:
-        """Do none of it; returns the deliveries that are as if nobody had settled them."""
+        """Roll back; return the deliveries that are unsettled again."""
         self.publishes.clear()
         self._release()
         self._changes = 0
@@ -213,7 +211,7 @@ class Transaction(Generic[Done]):
         return [entries for entries, _ in settled]
 
     def _release(self) -> None:
-        """What was published is somewhere else now, or forgotten."""
+        """Release the memory of the publishes."""
         self._ways.clear()
         self._before = ()
         if self._gauge is not None:

@@ -1,7 +1,7 @@
-"""The limits of one vhost: how many connections and queues it may have.
+"""Vhost limits: most connections and queues of one vhost.
 
-They are kept as RabbitMQ keeps them, in the parameter `limits` of the component `vhost-limits`. A
-negative number is no limit.
+As in RabbitMQ they are the parameter `limits` of the component `vhost-limits`. A negative number is
+no limit.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _MOST = 2**31
 
 
 def unknown_limits(value: Any) -> list[str]:
-    """The limits among these that vhosts do not have here."""
+    """Return the limits that Harebell does not support."""
     return [key for key in value if key not in KEYS] if isinstance(value, dict) else []
 
 
 def check_limits(value: Any, *, strict: bool = True) -> None:
-    """Refuse what are no limits.
+    """Refuse invalid limits.
 
     Args:
         value: the limits.
-        strict: whether those that are unknown are refused, too.
+        strict: whether unknown limits are refused, too.
 
     Raises:
         Refusal: PRECONDITION_FAILED, naming the limit.
@@ -49,6 +49,6 @@ def check_limits(value: Any, *, strict: bool = True) -> None:
 
 
 def over(limits: Mapping[str, Any], key: str, count: int) -> int | None:
-    """The limit, when that many have reached it."""
+    """Return the limit if the count has reached it, else None."""
     limit = limits.get(key, -1)
     return limit if 0 <= limit <= count else None

@@ -1,4 +1,4 @@
-"""Exchange kinds, one per file, behind the contract in `kind`."""
+"""Exchange types, one per file, with the contract in `kind`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Consistent hash exchange, `x-consistent-hash`: messages spread over destinations by weight.
+"""Consistent hash exchange, `x-consistent-hash`: distribute messages by weight.
 
-What is hashed is the routing key, or with the argument `hash-header` a header, or with
-`hash-property` one of three properties. A binding's key is its destination's weight.
+It hashes the routing key, or with the argument `hash-header` a header, or with `hash-property` one
+of three properties. The binding key is the weight of the destination.
 
-Each destination has a draw for each value, made of both their hashes, and the heaviest draw wins
-(rendezvous hashing, weighted by the exponential distribution). So a new destination takes only what
-it wins, a lost one gives only what it had, nothing depends on the order of binding or on a restart,
-and a weight of a million costs as much as one of 1.
+Each destination has a score for each value, made of both their hashes, and the highest score wins
+(rendezvous hashing, weighted by the exponential distribution). So a new destination takes over only
+the values that it wins, a removed one gives up only its own, neither the order of bindings nor a
+restart matters, and a weight of a million costs as much as a weight of 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DRAWS = 2.0**64
 
 
 class ConsistentHashExchange(Exchange):
-    """Every destination with the seed of its draws and its weight."""
+    """The destinations with the seeds of their scores and their weights."""
 
     KIND = "x-consistent-hash"
 
@@ -50,7 +50,7 @@ class ConsistentHashExchange(Exchange):
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse to hash what cannot be hashed."""
+        """Refuse arguments that name nothing that can be hashed."""
         for name in (HEADER, PROPERTY):
             value = arguments.get(name)
             if value is not None and not isinstance(value, str):
@@ -64,11 +64,11 @@ class ConsistentHashExchange(Exchange):
 
     @property
     def needs_headers(self) -> bool:
-        """Only when a header is hashed."""
+        """True if a header is hashed."""
         return self._header is not None
 
     def enter(self, context: QueueContext) -> None:
-        """Look into messages with the vhost's editor."""
+        """Take the editor of the vhost."""
         self._editor = context.editor
 
     def check(self, binding: Binding) -> None:
@@ -81,7 +81,7 @@ class ConsistentHashExchange(Exchange):
             raise precondition("The binding key must be greater than 0")
 
     def added(self, binding: Binding) -> None:
-        """Weigh anew; of several bindings to one destination the oldest counts."""
+        """Update the weights; of several bindings to one destination the oldest counts."""
         weights: dict[Exchange | Queue, tuple[int, float, Exchange | Queue]] = {}
         for other in self.bindings.values():
             seed = hashed("\0".join(map(str, by_name(other))))
@@ -90,11 +90,11 @@ class ConsistentHashExchange(Exchange):
         self._drawing = list(weights.values())
 
     def removed(self, binding: Binding) -> None:
-        """Weigh those that are left."""
+        """Update the weights of the remaining destinations."""
         self.added(binding)
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """The destination whose draw for this message is the heaviest."""
+        """Return the destination with the highest score for this message."""
         if len(self._drawing) < 2:
             return [destination for _, _, destination in self._drawing]
         value = hashed(self._value(message, headers))
@@ -106,7 +106,7 @@ class ConsistentHashExchange(Exchange):
         return [winner]
 
     def _value(self, message: Message, headers: Mapping[str, Any]) -> str:
-        """What is hashed, as text; all messages without it share one destination."""
+        """Return the value to hash as text; messages without it share one destination."""
         if self._header is not None:
             value = headers.get(self._header)
         elif self._property is not None:

@@ -1,12 +1,12 @@
-"""Deduplication exchange, `x-message-deduplication`: a fanout that routes each message once.
+"""Deduplication exchange, `x-message-deduplication`: a fanout that drops duplicates.
 
-Which messages are the same their header `x-deduplication-header` says; those without it are always
-routed. The argument `x-cache-size` says how many values are remembered, `x-cache-ttl` for how many
-milliseconds, which a message's own header `x-cache-ttl` overrides; with `x-cache-persistence: disk`
-they outlive the process if the exchange does (the community's plugin for RabbitMQ).
+Messages with equal headers `x-deduplication-header` are duplicates; messages without it are always
+routed. The argument `x-cache-size` is the number of values kept, `x-cache-ttl` their time to live
+in milliseconds, which the header `x-cache-ttl` of a message overrides. With `x-cache-persistence:
+disk` the values of a durable exchange survive a restart (a community plugin of RabbitMQ).
 
-A duplicate matches nothing, so it is confirmed like any message without a destination, and goes to
-the alternate exchange where there is one.
+A duplicate matches no binding, so it is confirmed like any unroutable message, and is routed to the
+alternate exchange if there is one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 def _count(value: Any) -> int:
-    """A number above 0, also written as text; 0 when it is none."""
+    """Return a number above 0, also if written as text; 0 for anything else."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < _MOST:
@@ -44,7 +44,7 @@ def _count(value: Any) -> int:
 
 
 class DeduplicationExchange(FanoutExchange):
-    """The bindings of a fanout, and what was seen."""
+    """A fanout exchange with a deduplication cache."""
 
     KIND = "x-message-deduplication"
     KEEPS = True
@@ -58,7 +58,7 @@ class DeduplicationExchange(FanoutExchange):
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse to remember without a bound."""
+        """Refuse a declaration without a cache size."""
         must = "must be an integer greater than 0"
         if not _count(arguments.get(SIZE)):
             raise precondition(f"Missing or invalid argument, '{SIZE}' {must}")
@@ -71,11 +71,11 @@ class DeduplicationExchange(FanoutExchange):
 
     @property
     def needs_headers(self) -> bool:
-        """What tells duplicates stands in the headers."""
+        """True: the deduplication value is a header."""
         return True
 
     def enter(self, context: QueueContext) -> None:
-        """Take up the memory, and what was written down of it."""
+        """Open the cache, and read what is stored of it."""
         log = None
         self._clock = context.clock
         if self.durable and self.arguments.get(PERSISTENCE) == _DISK:
@@ -84,12 +84,12 @@ class DeduplicationExchange(FanoutExchange):
         self._seen = Duplicates(_count(self.arguments.get(SIZE)), log, self._clock.ms)
 
     def leave(self) -> None:
-        """The exchange is gone, and what it remembered."""
+        """Delete the cache: the exchange was deleted."""
         if self._seen is not None:
             self._seen.clear()
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Every destination, the first time."""
+        """Return all destinations, for the first message of each value."""
         if HEADER in headers and self._seen is not None:
             ttl = _count(headers.get(TTL)) or self._ttl
             if self._seen.seen(headers[HEADER], ttl, self._clock.ms):

@@ -1,14 +1,14 @@
-"""Delayed message exchange, `x-delayed-message`: messages wait here before they are routed.
+"""Delayed message exchange, `x-delayed-message`: delay messages before they are routed.
 
     publish --- x-delay: 5000 ---> log ... 5 s ... routing of the x-delayed-type ---> queues
                 no x-delay ------------------------->
 
-The argument `x-delayed-type` names the type that routes; the header `x-delay` says how many
-milliseconds a message waits. When it goes on, the header has the same number below zero, so that
-no exchange delays it again (the community's plugin for RabbitMQ, with which this agrees).
+The argument `x-delayed-type` is the type that routes; the header `x-delay` is the delay of a
+message in milliseconds. When it is routed, the header is negated, so that no other exchange delays
+it again (as in the community plugin of RabbitMQ).
 
-What waits stands in a log, like a queue's messages, with the time when it is due. It leaves the log
-when the queues that got it have it on disk, so a crash may bring it twice and never lose it.
+Delayed messages are in a log, like those of a queue, with the time when they are due. A message is
+settled there when its queues have it on disk, so after a crash it may be routed twice.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HELD_PREFIX = "amq.delayed-"
 
 
 def delay_of(headers: Mapping[str, Any]) -> int:
-    """How long a message wants to wait, in milliseconds; 0 where it does not, or cannot."""
+    """Return the delay of a message in milliseconds; 0 if it has none or an invalid one."""
     value = headers.get(DELAY)
     if isinstance(value, str):
         digits = value[1:] if value[:1] in "+-" else value
@@ -55,15 +55,15 @@ def delay_of(headers: Mapping[str, Any]) -> int:
 
 
 def _texts(keys: Any) -> list[str]:
-    """The routing keys in a header; what is no text among them is passed over."""
+    """Return the routing keys of a header; entries that are not strings are skipped."""
     return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
 
 
 class DelayedExchange(Exchange):
-    """What delays, around an exchange of the type that routes.
+    """A delaying exchange around an exchange of the type that routes.
 
     Attributes:
-        held: where messages wait; None until the exchange is part of a vhost.
+        held: the delayed messages; None until the exchange is part of a vhost.
     """
 
     KIND = "x-delayed-message"
@@ -80,7 +80,7 @@ class DelayedExchange(Exchange):
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse to delay for a type that there is not."""
+        """Refuse an unknown `x-delayed-type`."""
         kind = arguments.get(TYPE)
         if not isinstance(kind, str):
             raise precondition(f"Invalid argument, '{TYPE}' must be an existing exchange type")
@@ -92,49 +92,49 @@ class DelayedExchange(Exchange):
 
     @property
     def needs_headers(self) -> bool:
-        """The delay stands there."""
+        """True: the delay is a header."""
         return True
 
     @property
     def each_key(self) -> bool:
-        """As the type that routes has it."""
+        """Whether the type that routes matches by each key."""
         return self._inner.each_key
 
     @property
     def delayed(self) -> int:
-        """How many messages wait here."""
+        """Return how many messages are delayed."""
         return self.held.ready_count() if self.held is not None else 0
 
     def enter(self, context: QueueContext) -> None:
-        """Open the log, and wait again for what was in it before a restart."""
+        """Open the log, and delay its messages again after a restart."""
         self._inner.identity = self.identity + _INNER_LOG
         self._inner.enter(context)
         self.held = Held(self, context)
 
     def leave(self) -> None:
-        """The exchange is gone, and what waited in it."""
+        """Delete the delayed messages: the exchange was deleted."""
         if self.held is not None:
             self.held.delete()
         self._inner.leave()
 
     def greet(self, binding: Binding) -> None:
-        """A new binding is the business of the type that routes."""
+        """Pass a new binding to the type that routes."""
         self._inner.greet(binding)
 
     def check(self, binding: Binding) -> None:
-        """Refuse what the type that routes refuses."""
+        """Refuse a binding that the type that routes refuses."""
         self._inner.check(binding)
 
     def added(self, binding: Binding) -> None:
-        """Tell the type that routes."""
+        """Pass the binding to the type that routes."""
         self._inner.added(binding)
 
     def removed(self, binding: Binding) -> None:
-        """Tell the type that routes."""
+        """Pass the removal to the type that routes."""
         self._inner.removed(binding)
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """The place to wait, or where the type that routes sends it."""
+        """Return the delay queue, or the destinations of the type that routes."""
         if self.held is not None:
             delay = delay_of(headers)
             if delay:
@@ -144,14 +144,14 @@ class DelayedExchange(Exchange):
 
 
 class Held(Queue):
-    """Where the messages of one delaying exchange wait.
+    """The delayed messages of one exchange.
 
-    It takes messages as a queue does, so that a confirm waits until they are on disk. Nobody can
-    list it or consume from it.
+    It takes messages like a queue, so that confirms wait until they are on disk. It is not listed
+    and has no consumers.
 
     Args:
-        exchange: whose messages these are.
-        context: of the vhost.
+        exchange: the exchange.
+        context: the queue context of the vhost.
     """
 
     KIND = "delayed"
@@ -172,18 +172,18 @@ class Held(Queue):
         self._leaving: deque[tuple[int, int]] = deque()
         self._expected: tuple[bytes, int] = (b"", 0)
         self._timer: Timer = context.timers.timer(self.release)
-        # Rows of a batch: when they are due, and where they stand.
+        # Rows of an open batch: due time and position.
         self._staged: list[tuple[int, int]] = []
         self._restore()
 
     def _restore(self) -> None:
-        """Wait again for what is in the log; its time went on while nobody was there."""
+        """Delay the messages of the log; their delay continued while the broker was down."""
         log = self._log
         position = log.first()
         while position < log.end():
             message = log.read(position)
             if message is not None:
-                # Where the clock was set back, nothing waits longer than it was to wait at first.
+                # If the clock was set back, no message waits longer than its delay.
                 waited = message.due - message.timestamp
                 due = min(message.due, self._clock.steady + max(waited, 0))
                 self._schedule.add(due, position)
@@ -191,39 +191,39 @@ class Held(Queue):
         self._timer.set_earlier(self._schedule.due)
 
     def expect(self, raw: bytes, delay: int) -> None:
-        """A message with these properties was routed here; nobody need look for its delay again."""
+        """Note the properties of a message routed here, whose delay is known already."""
         self._expected = raw, delay
 
     def publish(self, message: Message) -> int:
-        """Let a message wait."""
+        """Delay a message."""
         due, position = self._append(message)
         self._schedule.add(due, position)
         self._timer.set_earlier(due)
         return PENDING if self.durable else ACCEPTED
 
     def _append(self, message: Message) -> tuple[int, int]:
-        """Keep a message; when it is due, and where it stands."""
+        """Append a message; return its due time and position."""
         message = revealed(message)
         raw, delay = self._expected
         if message.raw is not raw:
-            # Another one came between: this one waited for its transaction.
+            # Another message came in between: this one waited for its transaction.
             delay = delay_of(self._editor.headers_of(message))
         due = self._clock.steady + delay
         message.due = due
         return due, self._log.append(message)
 
     def begin_batch(self) -> int:
-        """The rows of a batch wait for its end, too; other messages do not."""
+        """Start a batch: its rows wait for its end, other messages do not."""
         self.staging = True
         return 0
 
     def stage(self, message: Message) -> int:
-        """Take a row of a batch."""
+        """Append a row of the batch."""
         self._staged.append(self._append(message))
         return PENDING if self.durable else ACCEPTED
 
     def commit_batch(self) -> int:
-        """The batch is committed: its rows go on when they are due."""
+        """Commit the batch: its rows are routed when they are due."""
         self.staging = False
         staged, self._staged = self._staged, []
         for due, position in staged:
@@ -232,18 +232,18 @@ class Held(Queue):
         return 0
 
     def roll_back_batch(self) -> int:
-        """The batch is refused."""
+        """Roll back the batch: settle its rows."""
         for _, position in self._staged:
             self._log.settle(position)
         self._staged = []
         return self.commit_batch()
 
     def ready_count(self) -> int:
-        """Messages that wait."""
+        """Return how many messages are delayed."""
         return len(self._schedule)
 
     def release(self) -> None:
-        """Send on what is due."""
+        """Route the messages that are due."""
         now = self._clock.steady
         for _ in range(RELEASED_PER_TURN):
             position = self._schedule.pop(now)
@@ -258,7 +258,7 @@ class Held(Queue):
             self._timer.set_earlier(self._schedule.due)
 
     def _send(self, message: Message, position: int) -> None:
-        """Route a message, and let it go from here when it is safe elsewhere."""
+        """Route a message, and settle it here when its queues have stored it."""
         headers = self._editor.headers_of(message)
         changes: dict[str, Any] = {DELAY: -delay_of(headers)}
         letter = self._editor.with_headers(message, changes)
@@ -285,14 +285,14 @@ class Held(Queue):
             self._log.settle(position)
 
     def committed(self) -> None:
-        """What the queues have on disk need not be here any more."""
+        """Settle messages that their queues have stored."""
         while self._leaving and self._leaving[0][0] <= self._commit.done:
             self._log.settle(self._leaving.popleft()[1])
         if self._leaving and self not in self._awaiting:
             self._awaiting.append(self)
 
     def purge(self) -> int:
-        """Drop everything that waits."""
+        """Remove all delayed messages."""
         for position in self._schedule:
             self._log.settle(position)
         count = len(self._schedule)
@@ -301,7 +301,7 @@ class Held(Queue):
         return count
 
     def delete(self) -> int:
-        """The exchange is gone."""
+        """Delete the log."""
         count = len(self._schedule)
         self.deleted = True
         self._timer.stop()

@@ -1,4 +1,4 @@
-"""Direct exchange: binding key and routing key have to be equal (AMQP 0-9-1 3.1.3.1)."""
+"""Direct exchange: the binding key equals the routing key (AMQP 0-9-1 3.1.3.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DirectExchange(Exchange):
-    """Bindings by their key."""
+    """Bindings by binding key."""
 
     KIND = "direct"
 
@@ -23,16 +23,16 @@ class DirectExchange(Exchange):
         self._by_key: dict[str, list[Binding]] = {}
 
     def added(self, binding: Binding) -> None:
-        """File the binding under its key."""
+        """Add the binding under its key."""
         self._by_key.setdefault(binding.routing_key, []).append(binding)
 
     def removed(self, binding: Binding) -> None:
-        """Take the binding from under its key."""
+        """Remove the binding from its key."""
         filed = self._by_key[binding.routing_key]
         filed.remove(binding)
         if not filed:
             del self._by_key[binding.routing_key]
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Destinations bound with exactly the message's key."""
+        """Return the destinations bound with the routing key of the message."""
         return [binding.destination for binding in self._by_key.get(message.routing_key, ())]

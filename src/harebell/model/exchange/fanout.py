@@ -1,4 +1,4 @@
-"""Fanout exchange: a message goes to everything that is bound (AMQP 0-9-1 3.1.3.2)."""
+"""Fanout exchange: a message is routed to all destinations (AMQP 0-9-1 3.1.3.2)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class FanoutExchange(Exchange):
-    """No shape of its own: the bindings themselves are the answer."""
+    """A fanout exchange; it needs no index."""
 
     KIND = "fanout"
 
     def added(self, binding: Binding) -> None:
-        """Nothing to keep beside the binding."""
+        """Do nothing: there is no index."""
 
     def removed(self, binding: Binding) -> None:
-        """Nothing to forget beside the binding."""
+        """Do nothing: there is no index."""
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Every destination."""
+        """Return all destinations."""
         return [binding.destination for binding in self.bindings.values()]

@@ -1,12 +1,12 @@
-"""The exchange that a federating RabbitMQ declares at its upstream: type `x-federation-upstream`.
+"""Upstream exchange of a federated RabbitMQ exchange: type `x-federation-upstream`.
 
-The downstream binds it to the exchange that it federates, with the bindings that it has itself, and
-a queue to it, which it consumes. A message goes on to that queue unless it has been at the
-downstream before, or has come too far: what it passed stands in its header `x-received-from`.
+The downstream binds it to the federated exchange, with its own bindings, and consumes from a queue
+bound to it. A message is routed to that queue unless the header `x-received-from`, the brokers that
+it passed, contains the downstream or has too many entries.
 
-    x-max-hops               how many brokers it may have passed
-    x-downstream-name        the name of the downstream's cluster
-    x-downstream-vhost       and the vhost there; without it any vhost of the cluster counts
+    x-max-hops               how many brokers the message may have passed
+    x-downstream-name        the name of the cluster of the downstream
+    x-downstream-vhost       its vhost; without it any vhost of the cluster
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOWHERE: tuple[Queue, ...] = ()
 
 
 class FederationUpstreamExchange(FanoutExchange):
-    """A fanout of what its downstream has not seen."""
+    """A fanout that skips messages the downstream has seen."""
 
     KIND = "x-federation-upstream"
 
@@ -47,11 +47,11 @@ class FederationUpstreamExchange(FanoutExchange):
 
     @property
     def needs_headers(self) -> bool:
-        """They say where a message has been."""
+        """True: the passed brokers are a header."""
         return True
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Every destination, of a message that may go to the downstream."""
+        """Return all destinations, if the message may be sent to the downstream."""
         passed = headers.get(RECEIVED_FROM)
         if isinstance(passed, list) and not self._may_go(passed):
             return _NOWHERE

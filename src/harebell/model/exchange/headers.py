@@ -1,11 +1,11 @@
-"""Headers exchange: headers have to fit the binding's arguments (AMQP 0-9-1 3.1.3.4).
+"""Headers exchange: the headers match the binding arguments (AMQP 0-9-1 3.1.3.4).
 
-`x-match` says how: `all` and `any` leave arguments that begin with "x-" out, `all-with-x` and
-`any-with-x` leave out only `x-match` itself. An argument without a value asks only for the header's
-presence.
+`x-match` is the mode: `all` and `any` ignore arguments that begin with "x-", `all-with-x` and
+`any-with-x` ignore only `x-match` itself. An argument without a value matches if the header is
+present.
 
-As in RabbitMQ a value counts and its type does not: 1, 1.0 and the first second of 1970 are equal,
-and so are a text and its octets. What stands in an array or a table counts with its type.
+As in RabbitMQ values are compared without their types: 1, 1.0 and the timestamp 1 are equal, and so
+are a string and its bytes. In arrays and tables the types are compared too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harebell.model.resource import precondition
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
-# By what x-match says: whether all have to fit, and whether names that begin with "x-" count.
+# For each x-match: whether all arguments must match, and whether "x-" names count.
 _HOW = {
     "all": (True, False),
     "any": (False, False),
@@ -35,7 +35,7 @@ _HOW = {
 
 
 def _compared(value: Any) -> Hashable:
-    """What of a header or an argument is compared."""
+    """Return a value in the form in which values are compared."""
     if isinstance(value, datetime):
         return int(value.timestamp())
     if isinstance(value, str):
@@ -48,7 +48,7 @@ def _compared(value: Any) -> Hashable:
 
 
 def _pairs(arguments: Mapping[str, Any], with_x: bool) -> list[Pair]:
-    """What a binding's arguments ask for: a name, with its value or with any."""
+    """Return the arguments of a binding to match: a name, with a value or with any."""
     return [
         (name,) if wanted is None else (name, _compared(wanted))
         for name, wanted in arguments.items()
@@ -57,7 +57,7 @@ def _pairs(arguments: Mapping[str, Any], with_x: bool) -> list[Pair]:
 
 
 class HeadersExchange(Exchange):
-    """Bindings by what they ask for."""
+    """Bindings in an index of header pairs."""
 
     KIND = "headers"
 
@@ -70,7 +70,7 @@ class HeadersExchange(Exchange):
 
     @property
     def needs_headers(self) -> bool:
-        """The headers are all that counts."""
+        """True: only headers are matched."""
         return True
 
     def check(self, binding: Binding) -> None:
@@ -88,7 +88,7 @@ class HeadersExchange(Exchange):
             )
 
     def added(self, binding: Binding) -> None:
-        """File what the binding asks for."""
+        """Add the arguments of the binding to the index."""
         every, with_x = _HOW[binding.arguments.get("x-match", "all")]
         pairs = _pairs(binding.arguments, with_x)
         for pair in pairs:
@@ -96,7 +96,7 @@ class HeadersExchange(Exchange):
         self._index.add(pairs, every, self._slots.use(binding.destination))
 
     def removed(self, binding: Binding) -> None:
-        """Forget what the binding asked for."""
+        """Remove the arguments of the binding from the index."""
         every, with_x = _HOW[binding.arguments.get("x-match", "all")]
         pairs = _pairs(binding.arguments, with_x)
         for pair in pairs:
@@ -106,10 +106,10 @@ class HeadersExchange(Exchange):
         self._index.remove(pairs, every, self._slots.leave(binding.destination))
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Destinations whose arguments the headers fit."""
+        """Return the destinations whose arguments match the headers."""
         pairs: list[Pair] = []
         for name, value in headers.items():
-            # Nobody looks into a header, which may be a large table, that no binding names.
+            # Skip headers, which may be large tables, that no binding names.
             if name in self._names:
                 pairs += [(name,), (name, _compared(value))]
         found = self._slots.found(self._index.match(pairs))

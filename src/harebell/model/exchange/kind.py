@@ -1,8 +1,7 @@
-"""The contract of an exchange kind.
+"""The contract of an exchange type.
 
-A kind keeps its bindings in whatever shape it matches fastest and says which of their destinations
-a message goes to. Everything else (alternate exchanges, cycles, each queue once) is the vhost's
-router's.
+A type keeps its bindings in an index of its own and returns the destinations of a message. The
+router does the rest: alternate exchanges, cycles, each queue once.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ class Exchange:
     Args:
         name: its name, "" for the default exchange.
         durable: whether it survives a restart.
-        auto_delete: whether it goes with its last binding.
+        auto_delete: whether it is deleted with its last binding.
         internal: whether publishers are refused.
         arguments: as declared.
 
     Attributes:
-        bindings: the bindings it is the source of, by identity.
-        bound: the bindings it is the destination of; None until there is one.
+        bindings: the bindings whose source it is, by identity.
+        bound: the bindings whose destination it is; None until there is one.
         default: whether it is the default exchange, whose bindings are the queues' names.
         by_key: whether the destinations depend on the routing key alone, so that they can be
-        remembered. routes: destinations by routing key, as the router found them in epoch
-        `routes_epoch`.
-        identity: of its log, if its kind keeps one; the vhost or a restart sets it.
-        looked_at: what the last match cost where that is known: bindings and nodes looked at.
+            cached.
+        routes: cached destinations by routing key, valid in epoch `routes_epoch` of the router.
+        identity: the identity of its log, if the type has one; the vhost or a restart sets it.
+        looked_at: cost of the last match, if known: bindings and nodes examined.
     """
 
     KIND = ""
@@ -77,19 +76,19 @@ class Exchange:
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments of a declaration that this kind cannot use; `thing` names it."""
+        """Refuse arguments that this type cannot use; `thing` names the exchange."""
 
     def enter(self, context: Any) -> None:
-        """Become part of a vhost, which lends what the kinds that look, choose or keep need."""
+        """Add the exchange to a vhost, and use the parts of the vhost that it needs."""
 
     def leave(self) -> None:
-        """The exchange was deleted: what it kept goes."""
+        """Delete what the exchange has stored: it was deleted."""
 
     def greet(self, binding: Binding) -> None:
-        """A binding was made just now, and not brought back by a restart."""
+        """Note a new binding; not called for bindings restored after a restart."""
 
     def bind(self, binding: Binding) -> bool:
-        """Add a binding; False when there is an equal one."""
+        """Add a binding; False if there is an equal one."""
         if binding.identity in self.bindings:
             return False
         self.check(binding)
@@ -98,43 +97,43 @@ class Exchange:
         return True
 
     def unbind(self, identity: Hashable) -> Binding | None:
-        """Remove a binding; None when there is no such."""
+        """Remove a binding; None if there is none."""
         binding = self.bindings.pop(identity, None)
         if binding is not None:
             self.removed(binding)
         return binding
 
     def check(self, binding: Binding) -> None:
-        """Refuse a binding whose key or arguments this kind cannot use."""
+        """Refuse a binding whose key or arguments this type cannot use."""
 
     def added(self, binding: Binding) -> None:
-        """A binding was added: bring the kind's own shape up to date."""
+        """Add a binding to the index."""
         raise NotImplementedError
 
     def removed(self, binding: Binding) -> None:
-        """A binding was removed: bring the kind's own shape up to date."""
+        """Remove a binding from the index."""
         raise NotImplementedError
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Destinations of a message; may repeat one.
+        """Return the destinations of a message; a destination may occur twice.
 
         Args:
-            message: what is routed.
-            headers: its decoded headers; empty for kinds with `needs_headers` False.
+            message: the message.
+            headers: its decoded headers; empty for types with `needs_headers` False.
         """
         raise NotImplementedError
 
     @property
     def needs_headers(self) -> bool:
-        """Whether `match` looks at the headers, so that they have to be decoded."""
+        """Whether `match` uses the headers, so that they have to be decoded."""
         return False
 
     @property
     def each_key(self) -> bool:
-        """Whether a message with several routing keys is matched by each of them, or just once."""
+        """Whether a message with several routing keys is matched by each of them, or once."""
         return self.by_key
 
 
 def by_name(binding: Binding) -> tuple[bool, str]:
-    """What puts bindings in order by their destinations, however they came: queues, then names."""
+    """Return the sort key of a binding by its destination: queues first, then by name."""
     return (isinstance(binding.destination, Exchange), binding.destination.name)

@@ -1,7 +1,7 @@
-"""Local random exchange, `x-local-random`: one of the classic queues bound to it (RabbitMQ 4.0).
+"""Local random exchange, `x-local-random`: route to one of its classic queues (RabbitMQ 4.0).
 
-RabbitMQ picks among the queues of the node that the publisher is connected to. There is one node
-here, so all of them are local; what may be bound is the same.
+RabbitMQ chooses among the queues on the node of the publisher. Here there is one node, so all
+queues are local; the restrictions on bindings are the same.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _CLASSIC = ("classic", "priority")
 
 
 class LocalRandomExchange(RandomExchange):
-    """A random exchange that only classic queues can be bound to, under the empty key."""
+    """A random exchange for classic queues, bound with the empty key."""
 
     KIND = "x-local-random"
 
     def check(self, binding: Binding) -> None:
-        """Refuse keys, exchanges, and queues of other types."""
+        """Refuse binding keys, exchanges, and queues of other types."""
         destination = binding.destination
         if binding.routing_key:
             raise precondition(f"Non empty binding '{binding.routing_key}' key not permitted")

@@ -1,8 +1,8 @@
-"""Modulus hash exchange, `x-modulus-hash`: equal routing keys go to the same of N destinations.
+"""Modulus hash exchange, `x-modulus-hash`: equal routing keys to the same of N destinations.
 
-The destinations stand in the order of their names, and the hash of the routing key modulo their
-number points at one. Binding keys do not count, and one more destination moves most keys; where
-that matters `x-consistent-hash` is the kind to use.
+The destinations are sorted by name, and the hash of the routing key modulo their number is the
+index of one. Binding keys are ignored. A new destination moves most keys; `x-consistent-hash`
+avoids that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ModulusHashExchange(Exchange):
-    """The destinations in order, each once."""
+    """The sorted destinations, each once."""
 
     KIND = "x-modulus-hash"
 
@@ -29,15 +29,15 @@ class ModulusHashExchange(Exchange):
         self._row: list[Exchange | Queue] = []
 
     def added(self, binding: Binding) -> None:
-        """Put the destinations in order anew."""
+        """Sort the destinations again."""
         ordered = sorted(self.bindings.values(), key=by_name)
         self._row = list(dict.fromkeys(other.destination for other in ordered))
 
     def removed(self, binding: Binding) -> None:
-        """Put those that are left in order."""
+        """Sort the remaining destinations."""
         self.added(binding)
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """The destination that the key's hash points at."""
+        """Return the destination at the hash of the routing key."""
         row = self._row
         return [row[hashed(message.routing_key) % len(row)]] if row else []

@@ -1,8 +1,8 @@
-"""Which sets of headers are there, or which have one that is there, without asking each of them.
+"""An index of sets of header pairs: find the matching sets without testing each.
 
-Every pair of a name and a value has a number. A set of which all have to be there is filed under
-one of them, the one with the fewest sets so far, and looked at only when that one is there; a set
-of which any will do is filed under each.
+Every pair of a name and a value has a number. A set of which all pairs must match is filed under
+one of them, the one with the fewest sets so far, and tested only if a message has that pair. A set
+of which any pair may match is filed under each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Pair = tuple[str] | tuple[str, Hashable]
 
 
 class Wanted:
-    """A set of pairs that lead to a destination together."""
+    """A set of pairs, and the destination that it leads to."""
 
     def __init__(self, pairs: tuple[int, ...], slot: int) -> None:
         self.pairs = pairs
@@ -24,10 +24,10 @@ class Wanted:
 
 
 class PairIndex:
-    """Sets of pairs with numbers, and which numbers the pairs of a message lead to.
+    """Sets of pairs with numbers, found by the pairs of a message.
 
     Attributes:
-        cost: sets that the last match looked at.
+        cost: sets that the last match tested.
     """
 
     def __init__(self) -> None:
@@ -44,15 +44,15 @@ class PairIndex:
         self._seen = bytearray()
 
     def __len__(self) -> int:
-        """How many different pairs there are."""
+        """Return how many different pairs there are."""
         return len(self._ids)
 
     def add(self, pairs: Iterable[Pair], every: bool, slot: int) -> None:
-        """One more set leads to a number from 0; the same twice has to be removed twice.
+        """Add a set for a number from 0; a set that is added twice has to be removed twice.
 
         Args:
-            pairs: of the set.
-            every: whether all of them have to be there, or any.
+            pairs: the pairs of the set.
+            every: whether all pairs must match, or any.
             slot: the number.
         """
         ids = self._numbered(pairs)
@@ -73,7 +73,7 @@ class PairIndex:
             wanted.uses += 1
 
     def remove(self, pairs: Iterable[Pair], every: bool, slot: int) -> None:
-        """Forget what `add` was told."""
+        """Undo `add` with the same arguments."""
         listed = list(pairs)
         ids = tuple([self._ids[pair] for pair in listed])
         if not every:
@@ -114,7 +114,7 @@ class PairIndex:
         return tuple(ids)
 
     def match(self, pairs: Iterable[Pair]) -> list[int]:
-        """The numbers that the pairs of a message lead to, each once."""
+        """Return the numbers of the matching sets, each once."""
         there: list[int] = []
         flags = self._there
         for pair in pairs:
@@ -144,7 +144,7 @@ class PairIndex:
         return found
 
     def _look(self, filed: dict[tuple[tuple[int, ...], int], Wanted], found: list[int]) -> int:
-        """Look at the sets that are filed under a pair which is there."""
+        """Test the sets that are filed under a pair of the message."""
         flags = self._there
         seen = self._seen
         for wanted in filed.values():

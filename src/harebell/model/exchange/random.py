@@ -1,6 +1,6 @@
-"""Random exchange, `x-random`: each message goes to one binding, whichever (RabbitMQ's plugin).
+"""Random exchange, `x-random`: route each message to one random binding (RabbitMQ plugin).
 
-Keys do not count. A destination that is bound under two keys has two chances.
+Keys are ignored. A destination that is bound with two keys is chosen twice as often.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RandomExchange(Exchange):
-    """The destinations in a row, to point at one."""
+    """A random exchange: the destinations of its bindings in a list."""
 
     KIND = "x-random"
 
@@ -30,19 +30,19 @@ class RandomExchange(Exchange):
         self._chooser = Chooser()
 
     def enter(self, context: QueueContext) -> None:
-        """Share the vhost's chooser."""
+        """Take the chooser of the vhost."""
         self._chooser = context.chooser
 
     def added(self, binding: Binding) -> None:
-        """One more chance for the destination."""
+        """Add the destination to the list."""
         self._row.append(binding.destination)
 
     def removed(self, binding: Binding) -> None:
-        """One chance less."""
+        """Remove the destination from the list."""
         self._row.remove(binding.destination)
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """One destination, if there is any."""
+        """Return one destination, if there is any."""
         row = self._row
         if len(row) < 2:
             return row

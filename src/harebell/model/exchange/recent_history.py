@@ -1,11 +1,11 @@
-"""Recent history exchange, `x-recent-history`: a fanout that tells newcomers what went before.
+"""Recent history exchange, `x-recent-history`: a fanout that sends recent messages to new bindings.
 
-What is bound anew gets the last messages at once, oldest first: 20 of them, or as many as the
-argument `x-recent-history-length` says. A message with the header `x-recent-history-no-store` is
-routed and not kept (RabbitMQ's plugin).
+A new destination gets the last messages at once, oldest first: 20 of them, or as many as the
+argument `x-recent-history-length`. A message with the header `x-recent-history-no-store` is routed
+and not kept (RabbitMQ plugin).
 
-The messages are kept in a log, as those of a queue are: on disk if the exchange is durable, and in
-no case without a bound in memory. No confirm waits for that log.
+The messages are kept in a log, like those of a queue: on disk if the exchange is durable, and with
+bounded memory in any case. Confirms do not wait for that log.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_STORE = "x-recent-history-no-store"
 
 
 class RecentHistoryExchange(FanoutExchange):
-    """The bindings of a fanout, and the log with its positions in order."""
+    """A fanout exchange with a log, and the positions in it in order."""
 
     KIND = "x-recent-history"
     KEEPS = True
@@ -49,7 +49,7 @@ class RecentHistoryExchange(FanoutExchange):
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse a length that is none."""
+        """Refuse an invalid length."""
         if LENGTH not in arguments:
             return
         length = arguments[LENGTH]
@@ -60,11 +60,11 @@ class RecentHistoryExchange(FanoutExchange):
 
     @property
     def needs_headers(self) -> bool:
-        """Whether to keep a message stands in its headers."""
+        """True: a header decides whether a message is kept."""
         return True
 
     def enter(self, context: QueueContext) -> None:
-        """Open the log, and find what it held before a restart."""
+        """Open the log, and read its positions after a restart."""
         self._router = context.router
         assert context.store is not None, "exchanges that keep messages have a store"
         self._log = log = context.store.open_log(self.identity, durable=self.durable, keep_all=True)
@@ -75,15 +75,15 @@ class RecentHistoryExchange(FanoutExchange):
         self._forget()
 
     def leave(self) -> None:
-        """The exchange is gone, and what it remembered."""
+        """Delete the log: the exchange was deleted."""
         if self._log is not None:
             self._log.delete()
             self._kept.clear()
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Every destination; the message is kept for those to come."""
+        """Return all destinations, and keep the message."""
         if self._log is not None and headers.get(NO_STORE) is not True:
-            # A log may keep the object itself, and this one's publisher is not done with it.
+            # A log may keep the object itself, and the publisher still changes this one.
             kept = copy_message(message, message.exchange, message.routing_key)
             if BLIND in headers:
                 kept = hidden(kept)
@@ -92,13 +92,13 @@ class RecentHistoryExchange(FanoutExchange):
         return super().match(message, headers)
 
     def greet(self, binding: Binding) -> None:
-        """Give what is kept to whatever was just bound."""
+        """Send the kept messages to a new destination."""
         assert self._log is not None, "bindings are made in a vhost"
         assert self._router is not None, "bindings are made in a vhost"
         destination = binding.destination
         for message in [self._log.read(position) for position in self._kept]:
             if message is None:
-                continue  # damaged, which the store has reported
+                continue  # damaged; the store has reported it
             if isinstance(destination, Exchange):
                 found = self._router.route(destination, message)
             else:

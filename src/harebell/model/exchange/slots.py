@@ -1,4 +1,4 @@
-"""Destinations by small numbers, for indexes that know nothing but numbers."""
+"""Destinations by small numbers, for indexes of numbers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Slots:
-    """A number from 0 for each destination; one that is free again is used again.
+    """A number from 0 for each destination; free numbers are used again.
 
     Attributes:
-        destinations: by number; None where one is free.
+        destinations: by number; None for a free number.
     """
 
     def __init__(self) -> None:
@@ -23,11 +23,11 @@ class Slots:
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """How many destinations have a number."""
+        """Return how many destinations have a number."""
         return len(self._numbers)
 
     def use(self, destination: Exchange | Queue) -> int:
-        """The number of a destination, which is used once more."""
+        """Return the number of a destination, with one more use."""
         number = self._numbers.get(destination)
         if number is None:
             if self._free:
@@ -42,7 +42,7 @@ class Slots:
         return number
 
     def leave(self, destination: Exchange | Queue) -> int:
-        """The number of a destination, which is used once less."""
+        """Return the number of a destination, with one use less."""
         number = self._numbers[destination]
         self._uses[number] -= 1
         if self._uses[number] == 0:
@@ -52,6 +52,6 @@ class Slots:
         return number
 
     def found(self, numbers: list[int]) -> list[Exchange | Queue]:
-        """The destinations of numbers that are in use."""
+        """Return the destinations of numbers that are in use."""
         there = self.destinations
         return [each for number in numbers if (each := there[number]) is not None]

@@ -1,8 +1,8 @@
 """Topic exchange: binding keys are patterns over the words of the routing key (AMQP 0-9-1 3.1.3.3).
 
-Words are what stands between dots; empty words count, but an empty key has no word at all. `*`
-stands for one word, `#` for none or more. How patterns are kept and matched is the business of
-`harebell.kernels.topics`, which knows destinations by their numbers.
+Words are separated by dots; empty words count, but an empty key has no words. `*` matches one word,
+`#` any number of words. `harebell.kernels.topics` keeps and matches the patterns, with a number for
+each destination.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TopicExchange(Exchange):
-    """Patterns in an index."""
+    """A topic exchange: patterns in an index."""
 
     KIND = "topic"
 
@@ -31,15 +31,15 @@ class TopicExchange(Exchange):
         self._slots = Slots()
 
     def added(self, binding: Binding) -> None:
-        """File the pattern."""
+        """Add the pattern."""
         self._index.add(binding.routing_key, self._slots.use(binding.destination))
 
     def removed(self, binding: Binding) -> None:
-        """Forget the pattern."""
+        """Remove the pattern."""
         self._index.remove(binding.routing_key, self._slots.leave(binding.destination))
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
-        """Destinations whose pattern fits the message's key."""
+        """Return the destinations whose pattern matches the routing key."""
         found = self._slots.found(self._index.match(message.routing_key))
         self.looked_at = self._index.cost
         return found
