@@ -1,1 +1,1 @@
-"""Who may connect: users, password hashes, SASL mechanisms."""
+"""Authentication: users, password hashes, SASL mechanisms."""

@@ -1,10 +1,10 @@
-"""What CRAM-MD5 (RFC 2195) needs of a password: HMAC-MD5 begun with it, and not finished.
+"""CRAM-MD5 (RFC 2195): the stored state of HMAC-MD5 keyed with a password.
 
 CRAM-MD5$<inner><outer>        the two states of MD5 after the padded password, in base64
 
-Who has these octets can log in with CRAM-MD5 without the password, and nowhere else; who guesses
-passwords checks a guess against them with two rounds of MD5. Both are worse than what a password's
-hash or SCRAM's verifier gives away. So they are made for those who ask for the mechanism only.
+With these bytes one can log in with CRAM-MD5, but not with other mechanisms, without the password,
+and can test a guess with two rounds of MD5. Both are weaker than a password hash or a SCRAM
+verifier, so the bytes are stored only if the mechanism is enabled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INNER, _OUTER = 0x36, 0x5C
 
 
 def context_of(password: str) -> bytes:
-    """What is kept of a password."""
+    """Return the stored state for a password."""
     key = password.encode()
     if len(key) > BLOCK_BYTES:
         key = hashlib.md5(key, usedforsecurity=False).digest()
@@ -29,7 +29,7 @@ def context_of(password: str) -> bytes:
 
 
 def proves(context: bytes, challenge: bytes, digest: bytes) -> bool:
-    """Whether a hexadecimal digest is the answer to a challenge; takes the same time always."""
+    """True if a hexadecimal digest answers a challenge; takes constant time."""
     inner = finished(context[:STATE_BYTES], challenge)
     answer = finished(context[STATE_BYTES:], inner).hex().encode()
     return hmac.compare_digest(answer, digest.lower())

@@ -1,8 +1,7 @@
-"""MD5 (RFC 1321) that can be stopped after a block and taken up again.
+"""MD5 (RFC 1321) that can be resumed from its state after a block.
 
-The library's hash functions keep their state to themselves, and CRAM-MD5 with a secret other than
-the password is just that: HMAC-MD5 from the state after its first block. Nothing else uses MD5
-from here, and nothing new should use it.
+`hashlib` does not give access to its state, and CRAM-MD5 with a stored state needs it: HMAC-MD5 is
+resumed after its first block. No other code should use this module.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LENGTH_BYTES = 8
 
 
 def absorbed(block: bytes, state: bytes = _START) -> bytes:
-    """The state after one more block of BLOCK_BYTES octets."""
+    """Return the state after one more block of BLOCK_BYTES bytes."""
     words = struct.unpack("<16I", block)
     before = a, b, c, d = struct.unpack("<4I", state)
     for step, sine in enumerate(_SINES):
@@ -43,12 +42,12 @@ def absorbed(block: bytes, state: bytes = _START) -> bytes:
 
 
 def finished(state: bytes, rest: bytes, absorbed_bytes: int = BLOCK_BYTES) -> bytes:
-    """The digest of what a state stands for, followed by the rest.
+    """Return the digest of the absorbed blocks followed by the rest.
 
     Args:
-        state: after whole blocks.
-        rest: what comes after them.
-        absorbed_bytes: how many octets the state has taken in.
+        state: the state after whole blocks.
+        rest: the bytes after them.
+        absorbed_bytes: the number of bytes in the state.
     """
     length = 8 * (absorbed_bytes + len(rest))
     padding = -(len(rest) + 1 + _LENGTH_BYTES) % BLOCK_BYTES

@@ -1,9 +1,9 @@
-"""Password hashes: scrypt for new passwords, and RabbitMQ's forms, which definitions bring.
+"""Password hashes: scrypt for new passwords, and RabbitMQ's formats for imported ones.
 
     $scrypt$ln=14,r=8,p=1$<salt>$<hash>      scrypt (RFC 7914), base64 without padding
     base64( salt(4) digest(salt + password) )      RabbitMQ's: SHA-256, SHA-512, MD5
 
-scrypt takes 16 MiB and some 50 ms: who calls `matches` for one keeps it off the event loop
+scrypt takes 16 MiB and some 50 ms, so `matches` is called outside the event loop for it
 (`is_slow`).
 """
 
@@ -34,22 +34,22 @@ _FORM = re.compile(r"\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$
 
 
 def known_algorithm(name: str) -> bool:
-    """Whether passwords can be compared with hashes of that algorithm."""
+    """True if the hash algorithm is supported."""
     return name in _DIGESTS or name == SCRYPT
 
 
 def is_slow(algorithm: str) -> bool:
-    """Whether a comparison takes long, as it should."""
+    """True if a comparison is slow by design."""
     return algorithm == SCRYPT
 
 
 def salt_bytes(algorithm: str) -> int:
-    """How long the salt of an algorithm is."""
+    """Return the salt length of an algorithm."""
     return SCRYPT_SALT_BYTES if algorithm == SCRYPT else SALT_BYTES
 
 
 def hashed(password: str, salt: bytes, algorithm: str = SHA256) -> str:
-    """The hash of a password under a salt of `salt_bytes` octets.
+    """Return the hash of a password with a salt of `salt_bytes` bytes.
 
     Raises:
         ValueError: the salt has another length, or the algorithm is unknown.
@@ -66,7 +66,7 @@ def hashed(password: str, salt: bytes, algorithm: str = SHA256) -> str:
 
 
 def matches(password: str, stored: str, algorithm: str = SHA256) -> bool:
-    """Whether a password has that hash; takes the same time wherever they differ."""
+    """True if a password has that hash; takes constant time."""
     if fault_of(stored, algorithm):
         return False
     if algorithm == SCRYPT:
@@ -80,7 +80,7 @@ def matches(password: str, stored: str, algorithm: str = SHA256) -> bool:
 
 
 def fault_of(stored: str, algorithm: str) -> str:
-    """What is wrong with a stored hash; "" for nothing."""
+    """Return what is wrong with a stored hash; "" for a valid one."""
     if algorithm == SCRYPT:
         return _scrypt_fault(stored)
     try:

@@ -1,8 +1,7 @@
-"""What a user may do in a vhost: three patterns over the names of its resources.
+"""Permissions of a user in a vhost: three patterns for names of resources.
 
 A pattern is a regular expression that is searched for anywhere in the name, as RabbitMQ does it;
-"" stands for `^$`, which no resource has as its name. The default exchange is asked for as
-`amq.default`.
+"" means `^$`, which matches no name. The name of the default exchange is `amq.default` here.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ _NOTHING = "^$"
 
 
 class PatternError(ValueError):
-    """A pattern is no regular expression; the text is a sentence for the user."""
+    """A pattern is no valid regular expression; the text is a sentence for the user."""
 
 
 def compiled(pattern: str, action: str) -> Search:
-    """A pattern, ready to be searched for.
+    """Return a function that searches for a pattern.
 
     Args:
         pattern: the regular expression.
-        action: what it is for, for the error.
+        action: configure, write or read, for the error text.
 
     Raises:
-        PatternError: it is none, or it has what means something else elsewhere.
+        PatternError: it is invalid, or has another meaning in RabbitMQ.
     """
     try:
         with warnings.catch_warnings():
-            # A set such as [[:alpha:]] is a class to RabbitMQ and letters to Python: say so.
+            # A set such as [[:alpha:]] is a class in RabbitMQ and single letters in Python.
             warnings.simplefilter("error", FutureWarning)
             return search_for(pattern or _NOTHING, re.ASCII)
     except (re.error, FutureWarning) as error:
@@ -49,15 +48,15 @@ def compiled(pattern: str, action: str) -> Search:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """The permissions of one user in one vhost. A change makes a new one.
+    """The permissions of one user in one vhost; immutable.
 
     Args:
-        configure: names of what the user may declare and delete.
-        write: names of the exchanges to publish to, and of what to bind.
-        read: names of the queues to take from, and of the exchanges to bind to.
+        configure: names of resources that the user may declare and delete.
+        write: names of exchanges to publish to, and of destinations to bind.
+        read: names of queues to consume from, and of exchanges to bind to.
 
     Raises:
-        PatternError: one of them is no regular expression.
+        PatternError: one of them is no valid regular expression.
     """
 
     configure: str = ""
@@ -73,7 +72,7 @@ class Permissions:
         object.__setattr__(self, "_patterns", patterns)
 
     def allow(self, action: str, name: str) -> bool:
-        """Whether an action (configure, write, read) on a name is allowed."""
+        """True if an action (configure, write, read) on a name is allowed."""
         known = self._known.get((action, name))
         if known is None:
             known = self._patterns[action](name)
@@ -84,5 +83,5 @@ class Permissions:
 
 
 def everything() -> Permissions:
-    """Permission for whatever there is."""
+    """Return permissions for all resources."""
     return Permissions(".*", ".*", ".*")

@@ -1,8 +1,7 @@
-"""SASLprep (RFC 4013): the one spelling of a password that both sides of SCRAM hash.
+"""SASLprep (RFC 4013): normalise passwords before SCRAM hashes them.
 
-What the profile forbids stays as it is, so that a user with such a password can log in: nobody
-else writes it in two ways. Code points that Unicode 3.2 does not have are let through for the same
-reason, as clients do that send what a user types today.
+A password with forbidden characters is not changed, so that its user can log in. Code points that
+Unicode 3.2 does not have are accepted for the same reason, as other clients do.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _FORBIDDEN = (
 
 
 def prepared(password: str) -> bytes:
-    """A password in the form that is hashed."""
+    """Return a password in normalised form."""
     mapped = "".join(
         " " if stringprep.in_table_c12(letter) else letter
         for letter in password
@@ -35,7 +34,7 @@ def prepared(password: str) -> bytes:
 
 
 def _is_allowed(text: str) -> bool:
-    """Whether nothing in it is forbidden; texts from right to left are so from end to end."""
+    """True if it has no forbidden characters and is consistently right to left, if at all."""
     if any(forbids(letter) for letter in text for forbids in _FORBIDDEN):
         return False
     if not any(map(stringprep.in_table_d1, text)):

@@ -1,8 +1,8 @@
-"""What a user may do with the routing keys of a topic exchange: two patterns over the keys.
+"""Topic permissions: two patterns for routing keys on a topic exchange.
 
-They are asked after the permissions for the exchange itself. Without any for an exchange, all its
-keys are allowed. `{username}` and `{vhost}` in a pattern stand for the user's own and the vhost's
-name, as they are: what would mean something else in a regular expression is taken literally.
+They are checked after the permissions for the exchange. An exchange without topic permissions
+allows all keys. `{username}` and `{vhost}` in a pattern are replaced by the names, escaped for
+regular expressions.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ TOPIC_ACTIONS = (WRITE, READ)
 
 @dataclass(frozen=True, slots=True)
 class TopicPermission:
-    """The topic permissions of one user for one exchange. A change makes another one.
+    """The topic permissions of one user for one exchange; immutable.
 
     Args:
-        write: keys to publish with.
-        read: keys to bind with.
-        username: what `{username}` stands for.
-        vhost: what `{vhost}` stands for.
+        write: routing keys to publish with.
+        read: routing keys to bind with.
+        username: the value of `{username}`.
+        vhost: the value of `{vhost}`.
 
     Raises:
-        PatternError: one of the patterns is no regular expression.
+        PatternError: one of the patterns is no valid regular expression.
     """
 
     write: str
@@ -46,14 +46,14 @@ class TopicPermission:
 
     def _expanded(self, action: str) -> Search:
         pattern: str = getattr(self, action)
-        # As it was written first, for an error that the user recognises.
+        # The pattern as configured, for an error that the user recognises.
         compiled(pattern, action)
         for name, value in (("{username}", self.username), ("{vhost}", self.vhost)):
             pattern = pattern.replace(name, re.escape(value))
         return compiled(pattern, action)
 
     def allow(self, action: str, key: str) -> bool:
-        """Whether an action (write, read) with a routing key is allowed."""
+        """True if an action (write, read) with a routing key is allowed."""
         known = self._known.get((action, key))
         if known is None:
             known = self._patterns[action](key)

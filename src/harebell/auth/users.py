@@ -1,4 +1,4 @@
-"""Users: their password hashes, and where they may come from."""
+"""Users: their password hashes, permissions and limits."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Later = Callable[["Doubt", str, Callable[[bool], None], Callable[[], bool]], Non
 
 
 def is_loopback(address: str) -> bool:
-    """Whether a peer's address is this machine's own (a Unix socket has the address "")."""
+    """True if a peer address is on this machine (a Unix socket has the address "")."""
     return address == "" or address == "::1" or address.startswith(("127.", "::ffff:127."))
 
 
 class Secrets(NamedTuple):
-    """What is kept of a password; as in `User`."""
+    """The stored forms of a password; see `User`."""
 
     password_hash: str
     algorithm: str
@@ -37,23 +37,22 @@ class Secrets(NamedTuple):
 
 @dataclass(slots=True)
 class User:
-    """One user.
+    """A user.
 
     Args:
         name: the user's name.
         password_hash: see `harebell.auth.passwords`; "" refuses every password.
-        loopback_only: refused unless the peer is on this machine.
-        tags: as RabbitMQ's: administrator, monitoring, ...
-        permissions: what the user may do, by the name of the vhost. A vhost without is closed.
-        algorithm: of the password's hash.
-        topic_permissions: by the name of the vhost, and of the exchange there.
-        max_connections: how many at the same time; -1 for no limit.
-        max_channels: how many on all connections together; -1 for no limit.
-        verifiers: what SCRAM needs of the password, by mechanism; none for a user whose password
-            came as a hash.
-        cram: what CRAM-MD5 needs of the password; b"" for nothing.
-        proof: the hash that a right password was last compared with, and what tells that password
-            quickly in this process; None before.
+        loopback_only: whether only peers on this machine may log in.
+        tags: tags as in RabbitMQ: administrator, monitoring, ...
+        permissions: permissions by vhost. A vhost without permissions cannot be opened.
+        algorithm: the hash algorithm of the password.
+        topic_permissions: topic permissions by vhost and exchange.
+        max_connections: most connections; -1 for no limit.
+        max_channels: most channels on all connections; -1 for no limit.
+        verifiers: SCRAM verifiers by mechanism; none if the password was imported as a hash.
+        cram: state for CRAM-MD5; b"" for none.
+        proof: the hash that the right password was last compared with, and a fast hash of that
+            password in this process; None before.
     """
 
     name: str
@@ -71,17 +70,17 @@ class User:
 
     @property
     def vhosts(self) -> set[str]:
-        """Names of the vhosts that the user may open."""
+        """Return the names of the vhosts that the user may open."""
         return set(self.permissions)
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A password that takes long to compare.
+    """A password that is slow to compare.
 
     Args:
-        user: whose it may be.
-        password: what was given.
+        user: the user.
+        password: the password to compare.
     """
 
     user: User
@@ -92,15 +91,14 @@ class Users:
     """All users of the broker.
 
     Args:
-        rng: returns that many random octets; used for salts.
-        cram: whether passwords that are set leave what CRAM-MD5 needs of them.
-        algorithm: of the hashes of passwords that are set.
+        rng: returns random bytes for salts.
+        cram: whether to store state for CRAM-MD5 of new passwords.
+        algorithm: the hash algorithm of new passwords.
 
     Attributes:
-        secret: bytes that are kept secret.
-        later: compares passwords that take long, while others are served; None has them compared
-            at once.
-        thread: finds what is kept of a new password; None has that done at once.
+        secret: a random secret.
+        later: compares slow passwords outside the event loop; None to compare at once.
+        thread: derives the stored forms of a new password; None to derive at once.
     """
 
     def __init__(
@@ -123,32 +121,32 @@ class Users:
         tags: tuple[str, ...] = (),
         vhosts: tuple[str, ...] = (),
     ) -> User:
-        """Add a user who may do everything in some vhosts, or replace the one of that name."""
+        """Add or replace a user with all permissions in some vhosts."""
         user = User(name, "", loopback_only, tags, {vhost: everything() for vhost in vhosts})
         self.set_password(user, password)
         self._users[name] = user
         return user
 
     def put(self, user: User) -> None:
-        """Take a user in whose password is hashed already."""
+        """Add a user whose password is hashed already."""
         self._users[user.name] = user
 
     def all(self) -> list[User]:
-        """Every user, in the order of their coming."""
+        """Return all users, in the order of creation."""
         return list(self._users.values())
 
     def remove(self, name: str) -> User | None:
-        """Let a user go; None when there is none of that name."""
+        """Remove a user; return None if there is none of that name."""
         return self._users.pop(name, None)
 
     def set_password(self, user: User, password: str) -> None:
-        """Give a user another password, with a new salt."""
+        """Set the password of a user, with a new salt."""
         self.give(user, self._derive(password))
 
     def deriving(self, password: str) -> Slices[Secrets]:
-        """What is kept of a new password, with a new salt; a thread finds it, where there is one.
+        """Derive the stored forms of a new password with a new salt, in the thread if any.
 
-        It takes a tenth of a second and more, and must not hold up others.
+        It takes 0.1 s or more and must not block the event loop.
         """
         if self.thread is None:
             return self._derive(password)
@@ -158,7 +156,7 @@ class Users:
         return found.result()
 
     def give(self, user: User, secrets: Secrets) -> None:
-        """Give a user the password that these are of."""
+        """Set the stored forms of a user's password."""
         user.password_hash, user.algorithm, user.verifiers, user.cram = secrets
 
     def _derive(self, password: str) -> Secrets:
@@ -171,11 +169,11 @@ class Users:
         )
 
     def get(self, name: str) -> User | None:
-        """The user of that name."""
+        """Return the user of that name, or None."""
         return self._users.get(name)
 
     def authenticate(self, name: str, password: str, address: str) -> User | None:
-        """The user, if the password is right and may be used from that address."""
+        """Return the user if the password is right and the address is allowed."""
         user = self._users.get(name)
         if user is None:
             return None
@@ -187,9 +185,9 @@ class Users:
         return user if right and self.admits(user, address) else None
 
     def judged(self, user: User, password: str) -> bool | None:
-        """Whether a password is right, where that can be said quickly; None where it cannot.
+        """Return whether a password is right, if that is fast to find out; else None.
 
-        Once the right password was compared with a slow hash, any other is wrong at a glance.
+        After the right password was compared with a slow hash, others are refused without hashing.
         """
         if not user.password_hash:
             return False
@@ -200,7 +198,7 @@ class Users:
         return hmac.compare_digest(user.proof[1], self._told(password, user.password_hash))
 
     def remember(self, user: User, password: str, stored: str) -> None:
-        """A password was found to be right for a stored hash: it is known from now on."""
+        """Note that a password matched the stored hash, to compare it fast from now on."""
         user.proof = (stored, self._told(password, stored))
 
     def _told(self, password: str, stored: str) -> bytes:
@@ -208,5 +206,5 @@ class Users:
         return hmac.digest(key, password.encode(), "sha256")
 
     def admits(self, user: User, address: str) -> bool:
-        """Whether a user may log in from an address."""
+        """True if a user may log in from an address."""
         return not user.loopback_only or is_loopback(address)

@@ -1,10 +1,10 @@
-"""What SCRAM (RFC 5802) needs of a password, kept beside its hash: it is no login by itself.
+"""SCRAM (RFC 5802) verifiers, stored beside the password hash.
 
-SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>       one per algorithm, a blank between
-CRAM-MD5$<context>                                        see `harebell.auth.cram`, mostly not there
+SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>       one per algorithm, separated by blanks
+CRAM-MD5$<context>                                        see `harebell.auth.cram`, usually absent
 
-The octets are in base64. They are made when a password is set; a user who came with a hash only,
-as from RabbitMQ's definitions, has none, and logs in with PLAIN.
+The bytes are in base64. Verifiers are made when a password is set; a user imported with a hash
+only, as from RabbitMQ's definitions, has none and logs in with PLAIN.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """What proves that a client knows a password.
+    """A SCRAM verifier.
 
     Args:
-        iterations: how often it was hashed.
-        salt: what it was hashed with.
-        stored: the hash of the client's key.
-        server: the server's key.
+        iterations: the number of iterations.
+        salt: the salt.
+        stored: the stored key: the hash of the client key.
+        server: the server key.
     """
 
     iterations: int
@@ -49,7 +49,7 @@ class Verifier:
 
 
 def derived(mechanism: str, password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
-    """The verifier of a password."""
+    """Return the verifier of a password."""
     digest = DIGESTS[mechanism]
     salted = hashlib.pbkdf2_hmac(digest, prepared(password), salt, iterations)
     client = hmac.digest(salted, b"Client Key", digest)
@@ -58,12 +58,12 @@ def derived(mechanism: str, password: str, salt: bytes, iterations: int = ITERAT
 
 
 def all_derived(password: str, rng: Callable[[int], bytes]) -> dict[str, Verifier]:
-    """The verifiers of a password for every mechanism."""
+    """Return the verifiers of a password for all mechanisms."""
     return {name: derived(name, password, rng(SALT_BYTES)) for name in DIGESTS}
 
 
 def written(verifiers: Mapping[str, Verifier], context: bytes = b"") -> str:
-    """Verifiers as they are stored, and CRAM-MD5's context after them, if there is one."""
+    """Return verifiers in their stored form, with the CRAM-MD5 state at the end, if any."""
     words = [
         f"{name}${each.iterations}:{_text(each.salt)}${_text(each.stored)}:{_text(each.server)}"
         for name, each in verifiers.items()
@@ -74,7 +74,7 @@ def written(verifiers: Mapping[str, Verifier], context: bytes = b"") -> str:
 
 
 def read(text: str) -> tuple[dict[str, Verifier], bytes]:
-    """Stored verifiers, and the context for CRAM-MD5 (b"" for none); ValueError for others."""
+    """Return stored verifiers and the CRAM-MD5 state (b"" for none); ValueError if invalid."""
     found = {}
     context = b""
     for each in text.split():

@@ -1,1 +1,1 @@
-"""Row 1: errors, limits, the message, and the interfaces that the layers meet at."""
+"""Errors, limits, the message, and the interfaces between the layers."""

@@ -1,12 +1,12 @@
-"""The body of a large message on its way to a peer, whose frames are encoded as it reads them.
+"""Large message bodies as frames that are encoded while the peer reads them.
 
 AMQP 0-8, 0-9 and 0-9-1:
 
-    03 | channel(2) | size(4) | octets ... | CE        a frame for every `most` octets of the body
+    03 | channel(2) | size(4) | bytes ... | CE         a frame for every `most` bytes of the body
 
-AMQP 0-10, where every frame says whether it is the first or the last of the segment:
+AMQP 0-10, where flags mark the first and the last frame of the segment:
 
-    flags | 03 | size(2) | 00 | 01 | channel(2) | 00000000 | octets ...
+    flags | 03 | size(2) | 00 | 01 | channel(2) | 00000000 | bytes ...
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class BodyFrames:
     """Body frames that are not encoded yet.
 
     Args:
-        channel: the channel of the content.
-        body: all of the body.
-        most: octets of it in one frame.
+        channel: the channel number.
+        body: the whole body.
+        most: most bytes of it in one frame.
 
     Attributes:
-        left: octets that are still to be taken, with what frames add to the body.
+        left: bytes that are left, including the overhead of frames.
     """
 
     OVERHEAD = _OVERHEAD
@@ -44,7 +44,7 @@ class BodyFrames:
         self.left = len(body) + -(-len(body) // most) * self.OVERHEAD
 
     def take(self, octets: int) -> bytes:
-        """The next frames: as many as fit so many octets, and one at least."""
+        """Return the next frames: as many as fit in that many bytes, and at least one."""
         found: list[bytes | memoryview] = []
         size = 0
         while self._at < len(self._body):
@@ -63,7 +63,7 @@ class BodyFrames:
 
 
 class SegmentFrames(BodyFrames):
-    """The same for AMQP 0-10, where the body is the last segment of an assembly."""
+    """As `BodyFrames`, for AMQP 0-10, where the body is the last segment of an assembly."""
 
     OVERHEAD = _SEGMENT_OVERHEAD
 
@@ -78,5 +78,5 @@ class SegmentFrames(BodyFrames):
 
 
 def encoded(parts: Iterable[bytes | BodyFrames]) -> bytes:
-    """Parts of an output in one piece."""
+    """Join the parts of an output."""
     return b"".join([part if isinstance(part, bytes) else part.take(part.left) for part in parts])

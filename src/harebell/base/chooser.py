@@ -1,7 +1,7 @@
-"""Choosing at random below the waterline: the entropy comes in once, as a seed.
+"""Random choices below the waterline, from a seed.
 
-A system call per message would cost more than the routing, and a test wants the same choices again
-from the same seed. Nothing here is for secrets.
+A system call per message would cost more than the routing, and tests need the same choices from the
+same seed. Not for secrets.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ _STEP = 0x9E3779B97F4A7C15
 
 
 class Chooser:
-    """An endless row of choices, all equally likely.
+    """A sequence of uniform random choices.
 
     Args:
-        seed: where the row begins.
+        seed: the seed of the sequence.
     """
 
     def __init__(self, seed: bytes = b"") -> None:
         self._state = int.from_bytes(seed, "big") & MASK
 
     def below(self, end: int) -> int:
-        """A whole number from 0 on and less than `end`."""
+        """Return an integer from 0 up to, not including, `end`."""
         self._state = (self._state + _STEP) & MASK
         return (mixed(self._state) * end) >> 64

@@ -1,8 +1,7 @@
-"""The time, as a value that the shell sets: the store stamps records with it, queues expire by it.
+"""The clock, a value that the server sets: for timestamps of records and for expiry.
 
-The time of day jumps when it is set. What has been promised for a while must neither end at
-once nor last for ever then, so whatever is due goes by a second reading, which begins with the time
-of day and then only passes.
+The wall clock jumps when it is set; timeouts must then neither end at once nor last for ever. So
+they use a second reading, which starts with the wall clock and is monotonic.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ class Clock:
     """The time in milliseconds since 1970.
 
     Args:
-        ms: to begin with.
+        ms: the initial time.
 
     Attributes:
-        ms: the time of day.
-        steady: the time that never jumps.
+        ms: wall clock time.
+        steady: monotonic time.
     """
 
     __slots__ = ("ms", "steady")
@@ -26,6 +25,6 @@ class Clock:
         self.steady = ms
 
     def advance(self, ms: int) -> None:
-        """So many milliseconds have passed."""
+        """Advance both readings by so many milliseconds."""
         self.ms += ms
         self.steady += ms

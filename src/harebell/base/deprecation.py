@@ -1,4 +1,4 @@
-"""Old names of the public API, which stay for one release."""
+"""Deprecated names of the public API, which stay for one release."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How soon the disk has to have what is confirmed: a word, as users write it.
+"""Durability: when a confirmed message has to be on disk.
 
-fsync            a confirm waits until the disk has it
-interval         the disk is synced every so often, at the interval of the setting
-interval:200     the same, every 200 milliseconds
-os               it is left to the system when to write
+fsync            a confirm waits for the sync
+interval         the disk is synced at the configured interval
+interval:200     the disk is synced every 200 milliseconds
+os               the operating system decides when to write
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _ALLOWED = f"fsync, interval, interval:MILLISECONDS (1 to {DURABILITY_INTERVAL_M
 
 
 class Durability(NamedTuple):
-    """A durability.
+    """A durability setting.
 
     Args:
         kind: FSYNC, INTERVAL or OS.
-        ms: milliseconds between syncs for INTERVAL; 0 otherwise, or when the word gave none.
+        ms: milliseconds between syncs for INTERVAL; 0 otherwise, or for the configured interval.
     """
 
     kind: str
@@ -34,15 +34,15 @@ class Durability(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Whether a confirm waits for the disk."""
+        """Whether confirms wait for the disk."""
         return self.kind == FSYNC
 
 
 def parse_durability(text: str) -> Durability:
-    """The durability that a word means.
+    """Return the durability of a setting.
 
     Raises:
-        ValueError: it means none; the text says what is allowed.
+        ValueError: it is invalid; the text says what is allowed.
     """
     kind, colon, digits = text.partition(":")
     if kind in (FSYNC, INTERVAL, OS) and not colon:

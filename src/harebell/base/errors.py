@@ -1,8 +1,8 @@
-"""Errors: what a peer did wrong, in words that every layer understands.
+"""Errors of all layers.
 
 There are three kinds (docs/internals/wire.md). The model refuses with a `Refusal`, which knows no
 protocol version. The wire and the front raise `ProtocolError`, which carries an AMQP reply code.
-Anything else that escapes is our own fault and closes the connection with 541.
+Any other exception is a bug of Harebell and closes the connection with 541.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import enum
 
 
 class ErrorKind(enum.Enum):
-    """Why something was refused, independent of any protocol version."""
+    """Reasons of refusals, independent of protocol versions."""
 
     ACCESS_REFUSED = "access refused"
     NOT_FOUND = "not found"
@@ -34,15 +34,15 @@ class HarebellError(Exception):
 
 
 class StoreError(HarebellError):
-    """What is on disk cannot be used; the text is a sentence for the user."""
+    """The stored data cannot be used; the text is a sentence for the user."""
 
 
 class DiskError(StoreError):
-    """The disk itself failed: a read or a sync was refused."""
+    """The disk failed: a read or a sync returned an error."""
 
 
 class BatchError(HarebellError, ValueError):
-    """A batch of rows cannot become messages; the text says which row and why."""
+    """Rows that cannot become messages; the text says which row and why."""
 
 
 class Refusal(HarebellError):
@@ -50,7 +50,7 @@ class Refusal(HarebellError):
 
     Args:
         kind: the neutral reason; the front maps it to a reply code and a scope.
-        text: the explanation, naming the thing, without the reply code's name in front.
+        text: the explanation with the name of the resource, without the name of the reply code.
     """
 
     def __init__(self, kind: ErrorKind, text: str) -> None:
@@ -60,13 +60,13 @@ class Refusal(HarebellError):
 
 
 class ProtocolError(HarebellError):
-    """The peer broke the protocol, or asked for what this version refuses.
+    """The peer violated the protocol, or requested what this version refuses.
 
     Args:
         code: AMQP reply code (0-9-1 section 1.2 of the XML, "constants").
         text: the explanation without the code's name.
-        class_id: class of the method that failed, 0 when there is none.
-        method_id: method that failed, 0 when there is none.
+        class_id: the class of the failed method, 0 if there is none.
+        method_id: the failed method, 0 if there is none.
         hard: True closes the connection, False only the channel.
     """
 

@@ -1,4 +1,4 @@
-"""Memory in use by queued messages, against the watermark that blocks publishers."""
+"""The memory gauge: memory of queued messages, and the watermark that blocks publishers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _SHARED = SHARED_BODY_BYTES
 
 
 class Gauge:
-    """Counts octets; above `high` it is `over` until it falls below `low`.
+    """Counts bytes; above `high` it is `over` until it falls below `low`.
 
-    Adding and taking away are on the hot path and only count. Whoever is between two turns asks
-    `crossed()`, which says whether the state changed since it was last asked.
+    `add` and `take` are on the hot path and only count. Between two turns `crossed()` tells whether
+    the state has changed since its last call.
 
-    A message that several logs hold is counted once, and so is a large body of several messages:
-    a queue with a time to live, for one, holds a copy of the message with the same body.
+    A message in several logs is counted once, and so is a large body that several messages share: a
+    queue with a message TTL, for one, has a copy of the message with the same body.
 
     Args:
-        high: octets above which publishers are blocked; 0 means no limit.
+        high: bytes above which publishers are blocked; 0 means no limit.
 
     Attributes:
-        unread: how many of the octets are of messages that were not read to their end yet.
-        uncommitted: how many are of transactions that are not committed.
+        unread: bytes of messages that are not received completely.
+        uncommitted: bytes of transactions that are not committed.
     """
 
     __slots__ = ("_bodies", "high", "low", "over", "uncommitted", "unread", "used")
@@ -39,23 +39,23 @@ class Gauge:
         self.unread = 0
         self.uncommitted = 0
         self.over = False
-        # How many messages have a large body, by its address: it stays there while one has it.
+        # Number of messages by the address of their large body, which they keep in memory.
         self._bodies: dict[int, int] = {}
         self.high = high
         self.low = int(high * MEMORY_LOW_SHARE)
 
     def add(self, octets: int) -> int:
-        """Count octets in."""
+        """Add bytes."""
         self.used += octets
         return 0
 
     def take(self, octets: int) -> int:
-        """Count octets out."""
+        """Subtract bytes."""
         self.used -= octets
         return 0
 
     def hold(self, message: Message) -> int:
-        """Count a message that one more log holds; returns what it would count alone."""
+        """Count one more log with this message; return its size without sharing."""
         size = len(message.body)
         own = len(message.raw) + _OVERHEAD
         message.holders += 1
@@ -68,7 +68,7 @@ class Gauge:
         return own + size
 
     def let_go(self, message: Message) -> int:
-        """Count that one log less holds a message; returns what it would count alone."""
+        """Count one log less with this message; return its size without sharing."""
         size = len(message.body)
         own = len(message.raw) + _OVERHEAD
         message.holders -= 1
@@ -81,19 +81,19 @@ class Gauge:
         return own + size
 
     def sharing(self, message: Message) -> int:
-        """How many hold a message, or its body if it is large."""
+        """Return how many logs have the message, or messages its large body, the higher number."""
         bodies = self._bodies.get(id(message.body), 0)
         return max(message.holders, bodies)
 
     def _first(self, message: Message) -> bool:
-        """Whether no other message has its body."""
+        """True if no other message has its body."""
         key = id(message.body)
         count = self._bodies.get(key, 0)
         self._bodies[key] = count + 1
         return count == 0
 
     def _last(self, message: Message) -> bool:
-        """Whether no other message has its body any more."""
+        """True if no other message has its body any more."""
         key = id(message.body)
         count = self._bodies.pop(key, 0) - 1
         if count > 0:
@@ -101,11 +101,11 @@ class Gauge:
         return count <= 0
 
     def exceeded(self) -> bool:
-        """Whether a publisher has to be held back now."""
+        """True if publishers have to be blocked now."""
         return self.over or (self.high > 0 and self.used > self.high)
 
     def crossed(self) -> bool:
-        """Bring `over` up to date; True when it changed."""
+        """Update `over`; True if it has changed."""
         if self.over:
             if self.high == 0 or self.used < self.low:
                 self.over = False

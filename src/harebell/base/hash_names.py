@@ -1,7 +1,7 @@
-"""Names of the algorithms that passwords are hashed with, as definitions and settings have them.
+"""Names of password hash algorithms, as in definitions and settings.
 
-They stand apart from the algorithms (`harebell.auth.passwords`), because every verb of the command
-line reads the table of settings and none but the broker hashes anything.
+They are separate from the algorithms (`harebell.auth.passwords`): every command reads the table of
+settings, and only the broker hashes passwords.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The one switch between the compiled and the pure Python implementation.
+"""The choice between the compiled and the pure Python implementation.
 
-`HAREBELL_IMPL=native` demands the compiled parts, `HAREBELL_IMPL=python` ignores them, and without
-it they are used when they were built. The choice is made once, when `harebell` is first imported,
-and it is all or nothing: compiled classes share C layouts with each other, so a mixture of
-compiled and uncompiled modules cannot run.
+`HAREBELL_IMPL=native` requires the compiled modules, `HAREBELL_IMPL=python` ignores them; without
+it they are used if they were built. The choice is made once, when `harebell` is first imported, for
+all modules: compiled classes share C layouts, so compiled and uncompiled modules cannot be mixed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _state = {"chosen": "", "wanted": ""}
 
 
 class SourceOnly:
-    """A finder that loads `harebell.*` from `.py` files, whatever is compiled beside them."""
+    """A finder that loads `harebell.*` from `.py` files, even if compiled files are beside them."""
 
     def __init__(self) -> None:
         self._finders: dict[str, FileFinder] = {}
@@ -37,7 +36,7 @@ class SourceOnly:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The source file's spec; None for modules that are not ours."""
+        """Return the spec of the source file; None for modules outside Harebell."""
         if not fullname.startswith("harebell.") or path is None:
             return None
         for folder in path:
@@ -52,19 +51,19 @@ class SourceOnly:
 
 
 def _compiled(module: str) -> bool:
-    """Whether importing the module would load a compiled one."""
+    """True if importing the module would load a compiled one."""
     spec = PathFinder.find_spec(module, [str(Path(__file__).parents[1] / "kernels")])
     return spec is not None and isinstance(spec.loader, ExtensionFileLoader)
 
 
 def choose(wanted: str) -> None:
-    """Fix the implementation for this process.
+    """Choose the implementation for this process.
 
     Args:
-        wanted: the value of HAREBELL_IMPL, or "" when it is not set.
+        wanted: the value of HAREBELL_IMPL, or "" if it is not set.
 
     Raises:
-        ImportError: an unknown value, or `native` where nothing was compiled.
+        ImportError: an unknown value, or `native` without compiled modules.
     """
     if wanted not in ("", NATIVE, PYTHON):
         raise ImportError(f"HAREBELL_IMPL={wanted!r} is unknown: use 'python' or 'native'")
@@ -83,12 +82,12 @@ def choose(wanted: str) -> None:
 
 
 def chosen() -> str:
-    """The implementation in use: "native" or "python"."""
+    """Return the implementation in use: "native" or "python"."""
     return _state["chosen"]
 
 
 def warning() -> str | None:
-    """A sentence where the compiled parts are missing although they were not switched off."""
+    """Return a warning if compiled modules are missing and `python` was not requested."""
     if _state["chosen"] == NATIVE or _state["wanted"] == PYTHON:
         return None
     return (

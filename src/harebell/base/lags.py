@@ -1,8 +1,8 @@
-"""How long syncs may be put off: everywhere, and in folders that have a word of their own.
+"""Sync lags: how long syncs may be delayed, by default and per directory.
 
-A lag is a number of milliseconds: 0 is at once, and NEVER leaves it to the system. What belongs to
-no folder with a lag of its own, such as the folder above them all, follows the strictest of all,
-for what is promised in one folder may rest on it.
+A lag is a number of milliseconds: 0 is at once, and NEVER leaves it to the operating system. Files
+outside directories with a lag of their own, such as those of the root, use the strictest of all
+lags, as data in any directory may depend on them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ NEVER = -1
 
 
 def lag_of(durability: Durability, interval_ms: int) -> int:
-    """The lag that a durability means.
+    """Return the lag of a durability.
 
     Args:
         durability: the durability.
-        interval_ms: milliseconds for an interval that has none.
+        interval_ms: milliseconds for an interval without a number.
     """
     if durability.kind == OS:
         return NEVER
@@ -34,7 +34,7 @@ class Lags:
     """The lags of one data directory.
 
     Args:
-        common: of whatever has none of its own.
+        common: the default lag.
     """
 
     __slots__ = ("_common", "_count", "_own", "_strictest")
@@ -45,7 +45,7 @@ class Lags:
         self._count: Counter[int] = Counter()
 
     def put(self, folder: str, lag: int | None) -> bool:
-        """Give a folder a lag of its own, or none; True when it is stricter than before."""
+        """Set or remove the lag of a directory; True if it is stricter than before."""
         before = self._own.pop(folder, None)
         if before is not None:
             self._count[before] -= 1
@@ -58,7 +58,7 @@ class Lags:
         return _weakness(self._common if lag is None else lag) < _weakness(was)
 
     def of(self, path: str) -> int:
-        """The lag of a file or a folder."""
+        """Return the lag of a file or directory."""
         if not self._own:
             return self._common
         found = self._own.get(path)

@@ -1,8 +1,7 @@
-"""The message: what the wire makes, the model routes and the store keeps.
+"""The message: made by the wire, routed by the model, kept by the store.
 
-One object per message is all that the hot path can afford, so the layers of row 2 share this one.
-It keeps the bytes that it came with; a peer of another protocol family gets a converted copy, made
-when it is needed.
+The hot path can afford one object per message, so these layers share it. It keeps the encoded bytes
+of its publisher; a peer of another protocol family gets a copy that is converted on delivery.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _OVERHEAD = MESSAGE_OVERHEAD_BYTES
 
 
 class Properties:
-    """A property list as its publisher encoded it, and what the broker itself needs of it.
+    """An encoded property list, and the properties that the broker uses.
 
     Equal lists that follow each other on a connection share one object.
 
@@ -43,9 +42,9 @@ class Properties:
         delivery_mode: 1 transient, 2 persistent, 0 when absent.
         priority: 0 to 255, -1 when absent.
         has_headers: whether a header table is present.
-        suspect: whether there is something that publishing has to look into: a reply-to, an
-            expiration, a user-id, or what may be a header CC or BCC.
-        family: how it is encoded.
+        suspect: whether publishing has to decode something: a reply-to, an expiration, a user-id,
+            or what may be a header CC or BCC.
+        family: the encoding.
     """
 
     __slots__ = ("delivery_mode", "family", "has_headers", "priority", "raw", "suspect")
@@ -77,30 +76,29 @@ class Properties:
 
 
 class Message:
-    """One published message.
+    """A published message.
 
-    What its properties say of the delivery is kept beside their encoded form, not in the object
-    they came in: a message then refers to nothing that could refer back, and the garbage collector
-    need not know of the millions of them.
+    Properties that the broker uses are copied from `Properties`, not referenced: a message then has
+    no references that could form a cycle, so the garbage collector need not track millions of
+    messages.
 
     Args:
         exchange: the exchange it was published to.
         routing_key: the routing key it was published with.
         properties: its encoded properties.
-        body: its body, unchanged for ever.
+        body: its body, which never changes.
 
     Attributes:
         raw: the encoded property list.
         delivery_mode, priority, has_headers, family: as in `Properties`.
-        timestamp: when it came to its log, in milliseconds since 1970; 0 when it was not read from
-            one.
-        offset: its offset in a stream, which its consumers see; -1 elsewhere.
-        origin: the connection that published it, where a queue may want to know; 0 elsewhere.
-        deliveries: how many deliveries of it have failed, which a quorum queue's consumers are
-            told; 0 elsewhere.
-        holders: how many logs hold this object in memory, as the memory gauge counts them.
-        due: when it expires, in milliseconds since 1970 by the clock that never jumps; in the log
-            of a delaying exchange, when it goes on. 0 is never.
+        timestamp: when it was appended to its log, in milliseconds since 1970; 0 if it was not read
+            from one.
+        offset: its offset in a stream; -1 elsewhere.
+        origin: the connection that published it, if a queue has no-local consumers; else 0.
+        deliveries: its delivery count in a quorum queue; 0 elsewhere.
+        holders: how many logs have this object in memory; for the memory gauge.
+        due: when it expires, in milliseconds of the monotonic clock; in the log of a delaying
+            exchange, when it is routed. 0 is never.
     """
 
     __slots__ = (
@@ -141,7 +139,7 @@ class Message:
         _fill(self, exchange, routing_key, properties, body)
 
     def footprint(self) -> int:
-        """What this message is counted in memory, in octets."""
+        """Return the size of the message in memory, in bytes, as the gauge counts it."""
         return len(self.body) + len(self.raw) + _OVERHEAD
 
     def __repr__(self) -> str:
@@ -169,14 +167,14 @@ def _fill(
 
 
 def new_message(exchange: str, routing_key: str, properties: Properties, body: bytes) -> Message:
-    """A message, made without the cost of a call through Python; for the hot path."""
+    """Make a message without the cost of a call through Python; for the hot path."""
     message = Message.__new__(Message)
     _fill(message, exchange, routing_key, properties, body)
     return message
 
 
 def copy_message(message: Message, exchange: str, routing_key: str) -> Message:
-    """A message of its own with the same properties and body."""
+    """Return a new message with the same properties and body."""
     copy = Message.__new__(Message)
     copy.exchange = exchange
     copy.routing_key = routing_key

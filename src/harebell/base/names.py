@@ -1,7 +1,6 @@
-"""Near misses: the name that was probably meant.
+"""Suggestions for misspelt names.
 
-Every place that rejects a name it does not know says which known one is nearest, so that a typing
-error costs one look and not a search through the documentation.
+An error about an unknown name suggests the most similar known one.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ _ALIKE = 0.6
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like `name`; None when nothing is like it."""
-    from difflib import get_close_matches  # here: it takes a while to load, and is for errors only
+    """Return the known name most like `name`; None if none is similar."""
+    from difflib import get_close_matches  # here: slow to import, only for errors
 
     found = get_close_matches(name, list(known), n=1, cutoff=_ALIKE)
     return found[0] if found else None
 
 
 def did_you_mean(name: str, known: Iterable[str], quote: str = "") -> str:
-    """A clause to end an error with: the nearest known name, or all of them."""
+    """Return a clause to end an error with: the most similar known name, or all of them."""
     names = list(known)
     near = nearest(name, names)
     if near is not None:

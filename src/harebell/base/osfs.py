@@ -1,7 +1,7 @@
-"""The real file system behind the `Files` port.
+"""The operating system's implementation of the `Files` port.
 
-This is the one module below the waterline that knows the operating system: everything above it is
-given files, so that a simulated disk can stand in this one's place.
+This is the one module below the waterline that uses the operating system; tests replace it with a
+simulated disk.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _FOLDER_MODE = 0o700
 
 
 class OsFile(File):
-    """A file by its descriptor.
+    """An open file.
 
     Args:
-        files: the folder it is in.
-        handle: the descriptor, which belongs to this object.
+        files: its directory.
+        handle: the descriptor, owned by this object.
         path: for errors.
     """
 
@@ -35,14 +35,14 @@ class OsFile(File):
         self.path = path
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
-        """Write octets at an offset; returns how many, which may be fewer than given."""
+        """Write bytes at an offset; return how many, which may be fewer than given."""
         try:
             return os.pwrite(self._handle, data, offset)
         except OSError as error:
             raise _named(error, self.path) from None
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read at most `size` octets from an offset; fewer only at the end of the file."""
+        """Read at most `size` bytes from an offset; fewer only at the end of the file."""
         data = b""
         try:
             data = os.pread(self._handle, size, offset)
@@ -52,28 +52,28 @@ class OsFile(File):
                     break
                 data += more
         except OSError as error:
-            # The system reads what it can before it fails.
+            # The system returns the bytes before a bad block first; the next read fails.
             where = f"{error.strerror} at octet {offset + len(data)}"
             raise type(error)(error.errno, where, self.path) from None
         return data
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """Return the descriptor."""
         return self._handle
 
     def size(self) -> int:
-        """Its size in octets."""
+        """Return the size in bytes."""
         return os.fstat(self._handle).st_size
 
     def truncate(self, size: int) -> None:
-        """Cut it to a size."""
+        """Truncate or extend the file to a size."""
         try:
             os.ftruncate(self._handle, size)
         except OSError as error:
             raise _named(error, self.path) from None
 
     def sync(self) -> None:
-        """Return when everything written is on disk, or that was put off."""
+        """Sync the file, or note that it has to be synced later."""
         if self._files.put_off(self.path):
             return
         try:
@@ -82,20 +82,20 @@ class OsFile(File):
             raise _named(error, self.path) from None
 
     def close(self) -> None:
-        """Let it go; nothing is synced by that."""
+        """Close the file without a sync."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
 
 
 class OsFiles(Files):
-    """A folder of the real file system.
+    """A directory of the real file system.
 
     Args:
         root: its absolute path; it exists.
-        lag: milliseconds that syncs are put off, until `sync_owed` is called; see `Lags`.
-        together: returns when everything in the file system is on disk; None where nothing can.
-        looking: whether files are only read, which can be done where nothing can be written.
+        lag: milliseconds that syncs are delayed, until `sync_owed` is called; see `Lags`.
+        together: syncs the whole file system; None if the platform cannot.
+        looking: whether files are only read, so that a read-only file system will do.
     """
 
     __slots__ = ("_flags", "_lags", "_owed", "_root", "_stricter", "_together")
@@ -116,20 +116,20 @@ class OsFiles(Files):
         self._stricter: list[str] = []
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open a file for reading and writing; a missing one is made only with `create`."""
+        """Open a file for reading and writing; a missing one is created only with `create`."""
         flags = self._flags | (os.O_CREAT if create else 0)
         full = self._full(path)
         return OsFile(self, os.open(full, flags, _FILE_MODE), full)
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder, sorted; nothing when there is no such folder."""
+        """Return the sorted names in a directory; none if it does not exist."""
         try:
             return sorted(os.listdir(self._full(folder)))
         except FileNotFoundError:
             return []
 
     def make_folder(self, folder: str) -> None:
-        """Make a folder and those above it; an existing one is fine."""
+        """Create a directory and its parents; an existing one is no error."""
         at = ""
         for name in folder.split("/"):
             at = f"{at}/{name}" if at else name
@@ -137,7 +137,7 @@ class OsFiles(Files):
                 os.mkdir(self._full(at), _FOLDER_MODE)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name, replacing what has that name."""
+        """Rename a file, and replace a file of the new name."""
         os.replace(self._full(old), self._full(new))
 
     def remove(self, path: str) -> None:
@@ -145,17 +145,17 @@ class OsFiles(Files):
         os.unlink(self._full(path))
 
     def remove_folder(self, folder: str) -> None:
-        """Remove an empty folder."""
+        """Remove an empty directory."""
         os.rmdir(self._full(folder))
 
     def sync_folder(self, folder: str) -> None:
-        """Return when the names in a folder are on disk, or that was put off."""
+        """Sync the names in a directory, or note that they have to be synced later."""
         full = self._full(folder)
         if not self.put_off(full):
             _sync(full)
 
     def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
-        """Sync files and folders: all with one call when they are many."""
+        """Sync files and directories: all with one call if they are many."""
         together = self._together
         if together is not None and len(files) + len(folders) >= SYNC_TOGETHER_FILES:
             paths = [file.path for file in files if isinstance(file, OsFile)]
@@ -166,7 +166,7 @@ class OsFiles(Files):
         super().sync_all(files, folders)
 
     def descriptors(self, files: Sequence[File]) -> list[tuple[int, str]]:
-        """Descriptors and whole paths of files, when each is to be synced now and by itself."""
+        """Return descriptors and paths of files, if each is to be synced now and by itself."""
         if self._together is not None and len(files) >= SYNC_TOGETHER_FILES:
             return []
         found = []
@@ -177,46 +177,46 @@ class OsFiles(Files):
         return found
 
     def free(self) -> int:
-        """Octets that can still be written."""
+        """Return the bytes that can still be written."""
         found = os.statvfs(self._root)
         return found.f_bavail * found.f_frsize
 
     def total(self) -> int:
-        """Octets that the whole file system has."""
+        """Return the size of the file system in bytes."""
         found = os.statvfs(self._root)
         return found.f_blocks * found.f_frsize
 
-    # --- syncs that do not come at once ---------------------------------------------------------
+    # --- delayed syncs --------------------------------------------------------------------------
 
     def delay(self, folder: str, lag: int | None) -> None:
-        """Syncs in a folder are put off that long from now on; None: as everywhere.
+        """Set the lag of syncs in a directory; None for the default.
 
-        What was put off there until now is owed at once when the new lag is stricter.
+        If the new lag is stricter, syncs delayed until now are due at once.
         """
         full = self._full(folder)
         if self._lags.put(full, lag) and self._lags.of(full) != NEVER:
             self._stricter.append(full)
 
     def owed(self) -> list[int]:
-        """The lags by which something is to be synced later; 0 for what should be already."""
+        """Return the lags with delayed syncs; 0 for those that are due."""
         at_once = [0] if self._stricter else []
         return at_once + list(self._owed)
 
     def put_off(self, path: str) -> bool:
-        """Whether a file or folder is not synced now; if it has to be later, that is noted down."""
+        """Note a delayed sync; False if the file or directory has to be synced now."""
         lag = self._lags.of(path)
         if lag > 0:
             self._owed.setdefault(lag, {})[path] = None
         return lag != 0
 
     def sync_owed(self, lag: int) -> None:
-        """Do the syncs that were put off by that lag; what has been removed since needs none."""
+        """Do the syncs delayed by that lag; removed files need none."""
         owed = self._owed.pop(lag, {})
         while lag == 0 and self._stricter:
             folder = self._stricter.pop()
             names = os.listdir(folder) if os.path.isdir(folder) else []
             owed.update(dict.fromkeys(f"{folder}/{name}" for name in sorted(names)))
-            # The folders above may never have been synced either.
+            # The parent directories may never have been synced either.
             while folder != self._root:
                 owed[folder] = None
                 folder = folder.rpartition("/")[0]
@@ -232,7 +232,7 @@ class OsFiles(Files):
 
 
 def _sync(path: str) -> None:
-    """Sync a file or a folder by its name."""
+    """Sync a file or a directory by its name."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -243,5 +243,5 @@ def _sync(path: str) -> None:
 
 
 def _named(error: OSError, path: str) -> OSError:
-    """The same error with the file in it: calls by descriptor do not know the name."""
+    """Return the same error with the file name: calls by descriptor do not know it."""
     return type(error)(error.errno, error.strerror, path)

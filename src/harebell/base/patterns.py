@@ -1,11 +1,10 @@
-"""Regular expressions that are searched for in names, in bounded time.
+"""Search for regular expressions in names, in bounded time.
 
-Administrators write patterns, and clients choose the names that are looked at. Python's `re` tries
-one way after the other, and for a pattern such as `^([a-z]+-?)+$` there are more ways than anybody
-can wait for; RabbitMQ's library gives up after a while. Here such patterns are followed in all
-ways at once (Thompson, CACM 11:6, 1968): the work is at most the length of the name times the size
-of the pattern. Each single character and each position is still judged by `re`, so both find the
-same.
+Administrators write patterns, and clients choose the names. Python's `re` backtracks, which takes
+exponential time for a pattern such as `^([a-z]+-?)+$`; RabbitMQ's library stops at a limit. Here
+such patterns are simulated as automata (Thompson, CACM 11:6, 1968): the work is at most the length
+of the name times the size of the pattern. Single characters and positions are still tested by `re`,
+so the results are the same.
 
     pattern    ^(ab?)+c
     machine    0: at ^ -> 1    1: a -> 2    2: either 3 or 4    3: b -> 4    4: either 1 or 5
@@ -32,10 +31,10 @@ Search = Callable[[str], bool]
 
 
 class _Step(NamedTuple):
-    """What a machine does in one state.
+    """A state of the automaton.
 
     Args:
-        test: what has to match here; None for a choice without a condition.
+        test: the pattern of one character or position; None for an unconditional choice.
         width: characters that the test takes, 0 or 1.
         after: the states after it.
     """
@@ -46,21 +45,21 @@ class _Step(NamedTuple):
 
 
 class _NotFollowed(Exception):
-    """A pattern has what cannot be followed in all ways at once."""
+    """The pattern has something that the automaton does not support."""
 
 
 @lru_cache(PATTERN_CACHE_ENTRIES)
 def search_for(pattern: str, flags: int = 0) -> Search:
-    """How to look for a pattern in a name.
+    """Return a function that searches for a pattern in a name.
 
-    What refers to an earlier group, and possessive or huge repeats, are left to `re`.
+    Back references, and possessive or huge repeats, are left to `re`.
 
     Args:
         pattern: the regular expression.
-        flags: those of `re`.
+        flags: flags of `re`.
 
     Raises:
-        re.error: the pattern is none.
+        re.error: the pattern is invalid.
     """
     compiled = re.compile(pattern, flags)
     tree = _parser.parse(pattern, flags)
@@ -74,7 +73,7 @@ def search_for(pattern: str, flags: int = 0) -> Search:
 
 
 def _repeats(tree: Any) -> Iterable[tuple[Any, Any]]:
-    """The repeats in a pattern whose number is not fixed, with what they repeat."""
+    """Yield the repeats of variable length in a pattern, with what they repeat."""
     for kind, value in tree:
         if kind in _REPEATS:
             least, most, body = value
@@ -89,24 +88,24 @@ def _repeats(tree: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _quick(tree: Any) -> bool:
-    """Whether `re` needs no more than the square of the name's length."""
+    """True if `re` needs at most quadratic time."""
     found = list(_repeats(tree))
     return not found or (len(found) == 1 and len(found[0][1]) == 1 and found[0][1][0][0] in _ONE)
 
 
 class _Machine:
-    """A pattern as states, of which any number are followed at once.
+    """A pattern as an automaton; all its active states advance together.
 
     Args:
         tree: the parsed pattern.
 
     Raises:
-        _NotFollowed: it has something else than characters, choices, repeats and positions.
+        _NotFollowed: it has more than characters, choices, repeats and positions.
     """
 
     def __init__(self, tree: Any) -> None:
         self._state = tree.state
-        # The end; every other state stands before those that follow it.
+        # The final state; every other state is made before those that follow it.
         self._steps: list[_Step] = [_Step(None, 0, ())]
         self._tests: dict[str, re.Pattern[str]] = {}
         self._first = self._before(tree, _FOUND)
@@ -118,7 +117,7 @@ class _Machine:
         return len(self._steps) - 1
 
     def _test(self, node: Any) -> re.Pattern[str]:
-        """A pattern of this character or position alone."""
+        """Compile the pattern of this character or position alone."""
         known = self._tests.get(str(node))
         if known is None:
             alone = _parser.SubPattern(self._state, [node])
@@ -126,11 +125,11 @@ class _Machine:
         return known
 
     def _before(self, tree: Any, after: int) -> int:
-        """Make the states of a part of the pattern; returns the first of them.
+        """Make the states of a part of the pattern; return the first one.
 
         Args:
             tree: the part.
-            after: the state that follows it.
+            after: the state after it.
         """
         for node in reversed(list(tree)):
             kind, value = node
@@ -164,7 +163,7 @@ class _Machine:
         return after
 
     def search(self, name: str) -> bool:
-        """Whether a name has the pattern anywhere in it."""
+        """True if the pattern is found anywhere in a name."""
         states: set[int] = set()
         for at in range(len(name) + 1):
             states.add(self._first)

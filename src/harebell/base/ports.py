@@ -1,8 +1,8 @@
-"""Interfaces that one layer defines and another fills.
+"""Ports: interfaces that one layer defines and another implements.
 
-The model appends to a `Log`, keeps positions, and writes down what it declared in `Definitions`;
-where that lives is the store's business. The store reaches the disk through `Files` only, so that
-a simulated disk can stand in its place and lose what was not synced.
+The model appends to a `Log`, keeps positions, and stores declarations in `Definitions`; the store
+implements both. The store uses the disk through `Files` only, so that tests can replace it with a
+simulated disk that loses what was not synced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PUBLISHER_LOG = "1" * 32
 class Log:
     """The records of one queue, by position. Positions grow by one and are never reused.
 
-    Attributes are methods here because stores count in different ways.
+    Numbers are methods, as stores count in different ways.
 
     Attributes:
         has_large: whether a record may be `far`.
@@ -40,29 +40,29 @@ class Log:
         self.has_large = False
 
     def far(self, position: int) -> bool:
-        """Whether a record is so large, and on disk, that `read` would keep others waiting."""
+        """True if a record is on disk and so large that `read` would block the event loop."""
         return False
 
     def fetch(self, position: int, done: Callable[[], object]) -> None:
-        """Read such a record in slices; it is far no longer when `done` is called."""
+        """Read a far record in slices; it is no longer far when `done` is called."""
         done()
 
     def append(self, message: Message) -> int:
-        """Add a record at the end; returns its position.
+        """Append a record; return its position.
 
-        The log may keep the object itself and give it out again: it is never changed from now on.
+        The log may keep the object itself and return it later, so it must not be changed any more.
         """
         raise NotImplementedError
 
     def read(self, position: int) -> Message | None:
-        """The record at a position; None when it was settled, or when it is damaged.
+        """Return the record at a position; None if it is settled or damaged.
 
-        What is damaged was reported by the store; it is never given out.
+        The store reports damaged records and never returns them.
         """
         raise NotImplementedError
 
     def settle(self, position: int) -> int:
-        """The record will not be needed again. Settling twice is harmless."""
+        """Settle a record: it is not needed any more. Settling twice is harmless."""
         raise NotImplementedError
 
     def settle_range(self, first: int, end: int) -> int:
@@ -70,69 +70,69 @@ class Log:
         raise NotImplementedError
 
     def next(self, position: int) -> int:
-        """The smallest position from `position` on that is not settled; `end()` without one."""
+        """Return the smallest unsettled position from `position` on; `end()` if there is none."""
         raise NotImplementedError
 
     def first(self) -> int:
-        """The smallest position that is not settled; `end()` when there is none."""
+        """Return the smallest unsettled position; `end()` if there is none."""
         raise NotImplementedError
 
     def end(self) -> int:
-        """The position that the next record will get."""
+        """Return the position that the next record gets."""
         raise NotImplementedError
 
     def live(self) -> int:
-        """How many records are not settled."""
+        """Return how many records are not settled."""
         raise NotImplementedError
 
     def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
-        """How far so many records that are not settled go, or so many octets.
+        """Return how far that many unsettled records reach, or that many bytes.
 
         Args:
-            position: where to begin.
+            position: the first position.
             end: the position to stop at.
             messages: how many at most.
-            octets: stop before more than these; -1 for any number.
+            octets: most bytes; -1 for no limit.
 
         Returns:
-            The position behind the last record that counts, how many do, and their octets.
+            The position behind the last of these records, their number, and their size.
         """
         raise NotImplementedError
 
     def octets(self) -> int:
-        """Octets that the log takes, settled records in the same segments included."""
+        """Return the size of the log in bytes, settled records of its segments included."""
         raise NotImplementedError
 
     def see(self, position: int) -> int:
-        """Everything below `position` has been handed out; a restart will know that."""
+        """Note that records below `position` may have been delivered; kept over a restart."""
         raise NotImplementedError
 
     def seen(self) -> int:
-        """When opened: every record below this position may have been handed out before."""
+        """Return the position below which records may have been delivered before the start."""
         raise NotImplementedError
 
     def count(self, position: int) -> int:
-        """How many deliveries of a record have failed, as set by `set_count`; 0 at first."""
+        """Return the delivery count of a record, as set by `set_count`; 0 at first."""
         raise NotImplementedError
 
     def counted(self) -> list[int]:
-        """The positions that `set_count` has been called for, in order."""
+        """Return the positions with a count, in order."""
         raise NotImplementedError
 
     def set_count(self, position: int, count: int) -> int:
-        """Remember how many deliveries of a record have failed, over a restart too."""
+        """Set the delivery count of a record; kept over a restart."""
         raise NotImplementedError
 
     def time_of(self, position: int) -> int:
-        """When a record was appended, in milliseconds since 1970; 0 when it cannot be read."""
+        """Return when a record was appended, in milliseconds since 1970; 0 if it cannot be read."""
         raise NotImplementedError
 
     def at_time(self, moment: int) -> int:
-        """The first position appended at `moment` (milliseconds since 1970) or later."""
+        """Return the first position appended at `moment` (milliseconds since 1970) or later."""
         raise NotImplementedError
 
     def pour(self, position: int, end: int, into: Any) -> int:
-        """Make rows of records until there are enough.
+        """Make rows of records until the builder is full.
 
         Args:
             position: the first position.
@@ -140,7 +140,7 @@ class Log:
             into: a `BatchBuilder` (`harebell.kernels.batches`).
 
         Returns:
-            The position to go on from; `end` when nothing is left before it.
+            The position to continue from; `end` when nothing is left before it.
         """
         last = min(end, self.end())
         while position < last and not into.full:
@@ -157,42 +157,42 @@ class Log:
         return end if position >= last else position
 
     def retain(self, octets: int, moment: int) -> int:
-        """Let whole old segments go, never the one that is written to; returns `first()`.
+        """Remove old segments, never the one that is written to; return `first()`.
 
         Args:
-            octets: go on while the log takes more than this; 0 for no limit.
-            moment: and while the newest record of the oldest segment is older; 0 for no limit.
+            octets: remove while the log is larger than this; 0 for no limit.
+            moment: remove while the newest record of the oldest segment is older; 0 for no limit.
         """
         raise NotImplementedError
 
     def cut_at(self, octets: int) -> int:
-        """Go on in a new segment from this size on."""
+        """Start a new segment from this size on."""
         raise NotImplementedError
 
     def sync_soon(self) -> int:
-        """What was settled so far shall be part of the next commit, not of a later one."""
+        """Make the settlements so far part of the next commit, not of a later one."""
         raise NotImplementedError
 
     def delete(self) -> int:
-        """The queue is gone: let every record go."""
+        """Remove all records: the queue was deleted."""
         raise NotImplementedError
 
 
 class Commit:
-    """Group commit: what changed since the last one reaches the disk together.
+    """Group commit: all changes since the last one are written and synced together.
 
     Attributes:
-        ticket: number of the commit that gathers now. Whatever changes now is on disk when `done`
-            has reached this number.
+        ticket: number of the commit that gathers now. Changes made now are on disk when `done` has
+            reached this number.
         done: number of the last commit that is on disk.
-        urgent: a reply or confirm waits for the commit that gathers now.
-        records: how many messages are in it whose confirms wait.
-        joint: a crash must keep all of it or nothing.
-        staging: number of the batch whose rows are being appended; 0 for none. Its records say so
+        urgent: whether a reply or confirm waits for the commit that gathers now.
+        records: how many messages in it have waiting confirms.
+        joint: whether a crash must keep all of it or nothing.
+        staging: number of the batch whose rows are being appended; 0 for none. The records have it
             in their logs, and a log that gets its first one adds itself to `staged`.
-        staged: identities of these logs, and the position from which on there are such rows.
-        closing: called when the commit that gathers is about to be closed, to add to it.
-        pinned: something that takes several turns has to be in it as a whole, so it is not closed.
+        staged: identities of these logs, and the positions of their first rows.
+        closing: called before the gathering commit is closed, to add to it.
+        pinned: whether work of several turns must be in it as a whole, so it is not closed.
     """
 
     __slots__ = (
@@ -221,11 +221,11 @@ class Commit:
         self._pinned_at = 0
 
     def pin(self) -> bool:
-        """Keep the commit that gathers open over several turns, until `unpin`.
+        """Keep the gathering commit open over several turns, until `unpin`.
 
         Returns:
-            False while something else does, and until what has waited for that is on its way: who
-            asks again and again must not keep all others from the disk.
+            False while another caller has pinned it, and until the commits that waited for that are
+            written: repeated pins must not starve other commits.
         """
         if self.pinned:
             return False
@@ -237,54 +237,54 @@ class Commit:
         return True
 
     def unpin(self) -> None:
-        """It may be closed."""
+        """Allow the commit to be closed."""
         self.pinned = False
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is something for the commit that gathers."""
+        """Return whether there are changes for the gathering commit."""
         return self.urgent
 
 
 class Definitions:
-    """What is declared and outlives the process: vhosts, exchanges, queues, bindings, users.
+    """Stored declarations: vhosts, exchanges, queues, bindings, users.
 
-    A definition is a kind ("queue"), a key (vhost, name) and its fields. Changes gather and are
-    part of the next commit, in their order.
+    A definition is a kind ("queue"), a key (vhost, name) and its fields. Changes are gathered and
+    become part of the next commit, in order.
     """
 
     __slots__ = ()
 
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Add a definition, or replace it."""
+        """Add or replace a definition."""
         raise NotImplementedError
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
-        """Remove a definition; a missing one is fine."""
+        """Remove a definition; a missing one is no error."""
         raise NotImplementedError
 
     def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
-        """Every definition of a kind as it was last committed, in the order of their making."""
+        """Return all committed definitions of a kind, in the order of creation."""
         raise NotImplementedError
 
     def take(self) -> list[Any]:
-        """The changes since the last time, for a batch."""
+        """Return the changes since the last call, for a commit."""
         raise NotImplementedError
 
     def be_durable(self) -> None:
-        """From now on a write returns when the disk has it, if that was not so before."""
+        """Make every write wait for the sync from now on."""
 
     def write(self, changes: list[Any]) -> None:
-        """Make changes durable, all or none; called by the thread that performs the batch.
+        """Write changes, all or none; called in the sync thread.
 
         Raises:
-            OSError: with ENOSPC when the disk is full.
+            OSError: with ENOSPC if the disk is full.
         """
         raise NotImplementedError
 
 
 def log_identities(definitions: Definitions) -> list[str]:
-    """The identity of every log that belongs to something."""
+    """Return the identities of all logs that are in use."""
     found = [fields["identity"] for _, fields in definitions.load("queue")]
     for _, fields in definitions.load("exchange"):
         identity = fields["arguments"].get(EXCHANGE_LOG)
@@ -294,14 +294,14 @@ def log_identities(definitions: Definitions) -> list[str]:
 
 
 class Store:
-    """Opens logs, and holds what they share.
+    """Opens logs, and has the parts that they share.
 
     Attributes:
-        files: the data directory, for what is neither a log nor a definition.
+        files: the data directory, for files that are neither logs nor definitions.
         commit: the group commit of all logs and definitions.
-        definitions: what is declared.
+        definitions: the stored declarations.
         stream_segment_octets: the size of a stream's segment, unless the stream has its own.
-        durability: of logs that have none of their own.
+        durability: the durability of logs without one of their own.
     """
 
     __slots__ = ("commit", "definitions", "files")
@@ -314,87 +314,87 @@ class Store:
     files: Files
 
     def new_identity(self) -> str:
-        """A name for a new log that no log ever had: 32 hexadecimal digits."""
+        """Return a new, unique identity for a log: 32 hexadecimal digits."""
         raise NotImplementedError
 
     def set_durability(self, identity: str, durability: Durability | None) -> None:
-        """How durable the logs of an identity are from now on; None: as all others.
+        """Set the durability of the logs of an identity; None for the default.
 
-        A store without a disk has nothing to do.
+        A store without a disk does nothing.
         """
 
     def take_back(self, identity: str, position: int) -> None:
-        """At the start: rows from a position on are of a batch that was not committed.
+        """Remove, at the start, the rows of an uncommitted batch from a position on.
 
-        To be called before the log is opened.
+        Called before the log is opened.
         """
 
     def open_log(
         self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
     ) -> Log:
-        """The log of that identity: what it held when it is durable, empty when it is new.
+        """Open the log of an identity: with its records if it is durable, empty if it is new.
 
         Args:
-            identity: from `new_identity`, with a suffix such as "-3" for one of several.
-            durable: whether its persistent messages outlive the process.
-            keep_all: whether all messages of a durable log do, persistent or not.
+            identity: the result of `new_identity`, with a suffix such as "-3" for one of several.
+            durable: whether persistent messages survive a restart.
+            keep_all: whether all messages of a durable log do.
             segment_octets: the size of a segment; 0 for the store's default.
         """
         raise NotImplementedError
 
 
 class File:
-    """An open file. Every call may raise OSError."""
+    """An open file. Every method may raise OSError."""
 
     __slots__ = ()
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
-        """Write octets at an offset; returns how many, which may be fewer than given."""
+        """Write bytes at an offset; return how many, which may be fewer than given."""
         raise NotImplementedError
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read at most `size` octets from an offset; fewer only at the end of the file."""
+        """Read at most `size` bytes from an offset; fewer only at the end of the file."""
         raise NotImplementedError
 
     def size(self) -> int:
-        """Its size in octets."""
+        """Return the size in bytes."""
         raise NotImplementedError
 
     def truncate(self, size: int) -> None:
-        """Cut it to a size."""
+        """Truncate or extend the file to a size."""
         raise NotImplementedError
 
     def sync(self) -> None:
-        """Return when everything written is on disk (fdatasync)."""
+        """Sync the file (fdatasync)."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let it go; nothing is synced by that."""
+        """Close the file without a sync."""
         raise NotImplementedError
 
 
 class Files:
-    """A folder with everything in it. Paths are relative to it, with "/" between names.
+    """A directory tree. Paths are relative to it, with "/" between names.
 
-    Every call may raise OSError.
+    Every method may raise OSError.
     """
 
     __slots__ = ()
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open a file for reading and writing; a missing one is made only with `create`."""
+        """Open a file for reading and writing; a missing one is created only with `create`."""
         raise NotImplementedError
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder, sorted; nothing when there is no such folder."""
+        """Return the sorted names in a directory; none if it does not exist."""
         raise NotImplementedError
 
     def make_folder(self, folder: str) -> None:
-        """Make a folder and those above it; an existing one is fine."""
+        """Create a directory and its parents; an existing one is no error."""
         raise NotImplementedError
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name, replacing what has that name."""
+        """Rename a file, and replace a file of the new name."""
         raise NotImplementedError
 
     def remove(self, path: str) -> None:
@@ -402,30 +402,30 @@ class Files:
         raise NotImplementedError
 
     def remove_folder(self, folder: str) -> None:
-        """Remove an empty folder."""
+        """Remove an empty directory."""
         raise NotImplementedError
 
     def sync_folder(self, folder: str) -> None:
-        """Return when the names in a folder are on disk (fsync of the folder)."""
+        """Sync the names in a directory (fsync)."""
         raise NotImplementedError
 
     def delay(self, folder: str, lag: int | None) -> None:
-        """Syncs in a folder may be put off; see `harebell.base.lags`. By default they never are."""
+        """Allow syncs in a directory to be delayed; see `harebell.base.lags`. Default: never."""
 
     def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
-        """Sync files and then folders; at once, where that is less work than one by one."""
+        """Sync files, then directories; with one call if that is faster."""
         for file in files:
             file.sync()
         for folder in folders:
             self.sync_folder(folder)
 
     def descriptors(self, files: Sequence[File]) -> list[tuple[int, str]]:
-        """Descriptors and whole paths of files, when each is to be synced now and by itself.
+        """Return descriptors and paths of files, if each is to be synced now and by itself.
 
-        Else nothing.
+        Otherwise return an empty list.
         """
         return []
 
     def free(self) -> int:
-        """Octets that can still be written."""
+        """Return the bytes that can still be written."""
         raise NotImplementedError

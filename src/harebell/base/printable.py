@@ -1,7 +1,6 @@
-"""Text for terminals: what a peer chose as a name is shown there, and never obeyed.
+"""Escape text for terminals: names chosen by peers must not control the terminal.
 
-Control characters, and others that do not print, become escapes that JSON has too, so that a line
-of JSON stays one.
+Control characters, and others that do not print, become escapes that are valid in JSON too.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ _PLANE = 0x10000
 
 
 def printable(text: str, keep: str = "") -> str:
-    """The text with everything escaped that does not print.
+    """Return the text with all unprintable characters escaped.
 
     Args:
-        text: from anywhere.
+        text: any text.
         keep: characters that stay although they do not print, such as a line end.
     """
     if text.isprintable():

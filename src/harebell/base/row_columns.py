@@ -1,4 +1,4 @@
-"""The columns that become a message: what both kernels, the client and the broker agree on."""
+"""The columns of rows that become messages, for client, broker and both kernels."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PUBLISHING_ID = b"x-publishing-id"
 
 
 def columns_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns, and the fields of `properties`, that a list of names means.
+    """Return the columns, and the fields of `properties`, of a list of names.
 
     `value,routing_key,properties.type,properties.app_id` names two fields; `properties` alone means
     all of them.
 
     Raises:
-        BatchError: one that there is not, or one twice.
+        BatchError: a name is unknown, or given twice.
     """
     columns: list[str] = []
     fields: list[str] = []
@@ -66,7 +66,7 @@ def check_columns(columns: Sequence[str], fields: Sequence[str]) -> None:
 
 
 def default_name(text: str, name: str) -> str:
-    """A default for rows without one, if it can be sent.
+    """Return a default exchange or routing key, if it can be sent.
 
     Raises:
         BatchError: it is too long.

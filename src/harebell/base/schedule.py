@@ -1,9 +1,9 @@
-"""A schedule of many numbers, each with the time when its turn comes, in eight octets apiece.
+"""A schedule of many numbers, each with a due time, in eight bytes each.
 
-What is due within the same 1,024 ms shares a bucket; only the bucket whose turn it is is put in
-order. Numbers are positions in a log, so what is due at the same millisecond comes in their order.
+Numbers due within the same 1,024 ms share a bucket; only the first bucket is sorted. Numbers are
+positions in a log; those due in the same millisecond are returned in order.
 
-    due >> 10  ->  array of (due & 1023) << 54 | number     or, once it is its turn, a heap of these
+    due >> 10  ->  array of (due & 1023) << 54 | number     or, in the first bucket, a heap of these
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NUMBER = (1 << _NUMBER_BITS) - 1
 
 
 class Schedule:
-    """Numbers below 2^54 and their times, in milliseconds from 0 on."""
+    """Numbers below 2^54 with their due times in milliseconds."""
 
     __slots__ = ("_buckets", "_count", "_order")
 
@@ -34,13 +34,13 @@ class Schedule:
         return self._count
 
     def __iter__(self) -> Iterator[int]:
-        """The numbers, in no order."""
+        """Iterate over the numbers, in no order."""
         for bucket in self._buckets.values():
             for entry in bucket:
                 yield entry & _NUMBER
 
     def add(self, due: int, number: int) -> None:
-        """Its turn comes at that time."""
+        """Add a number with its due time."""
         key = due >> _BUCKET_BITS
         entry = (due & _IN_BUCKET) << _NUMBER_BITS | number
         bucket = self._buckets.get(key)
@@ -55,13 +55,13 @@ class Schedule:
 
     @property
     def due(self) -> int:
-        """When the next turn comes; NEVER without any."""
+        """Return the next due time; NEVER if the schedule is empty."""
         if not self._order:
             return NEVER
         return self._order[0] << _BUCKET_BITS | self._first()[0] >> _NUMBER_BITS
 
     def _first(self) -> list[int]:
-        """The bucket whose turn it is, as a heap."""
+        """Return the first bucket, as a heap."""
         key = self._order[0]
         bucket = self._buckets[key]
         if not isinstance(bucket, list):
@@ -71,7 +71,7 @@ class Schedule:
         return bucket
 
     def pop(self, now: int) -> int:
-        """Take the next number whose time has come; -1 when there is none."""
+        """Remove and return the next number that is due; -1 if there is none."""
         if self.due > now:
             return -1
         bucket = self._first()
@@ -82,7 +82,7 @@ class Schedule:
         return number
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all numbers."""
         self._buckets.clear()
         self._order.clear()
         self._count = 0

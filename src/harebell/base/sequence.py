@@ -1,12 +1,11 @@
-"""A sequence that grows at one end and loses its members in any order.
+"""A sequence that grows at one end and loses members in any order.
 
-Unacknowledged deliveries (by delivery tag) and the log in memory (by position) are both of this
-kind: numbers are handed out in order, most members leave soon and nearly in order, a few stay long.
-Members live in chunks, and a chunk goes when its last member went, so memory follows the members
-and not the numbers.
+It keeps unacknowledged deliveries (by delivery tag) and the log in memory (by position): numbers
+are assigned in order, most members leave soon and nearly in order, a few stay long. Members are in
+chunks, and a chunk is freed with its last member, so memory is in proportion to the members.
 
     number   0 .. 127        128 .. 255       256 .. 383
-             [gone]          [x . . x ...]    [x x x ...      ]
+             [freed]         [x . . x ...]    [x x x ...      ]
                              ^ first                   ^ next
 """
 
@@ -20,7 +19,7 @@ CHUNK_MASK = CHUNK_SIZE - 1
 
 
 class Chunk:
-    """A run of CHUNK_SIZE consecutive numbers, and how many of them have a member."""
+    """CHUNK_SIZE consecutive numbers, and how many of them have a member."""
 
     __slots__ = ("index", "items", "live")
 
@@ -31,10 +30,10 @@ class Chunk:
 
 
 class Sequence:
-    """Members by ever-growing number. A number is used once.
+    """Members by increasing number. A number is used once.
 
     Args:
-        start: the first number that `append` hands out.
+        start: the first number that `append` assigns.
 
     Attributes:
         next: the number after the largest one used.
@@ -48,18 +47,18 @@ class Sequence:
         self.count = 0
         self._first = start
         self._chunks: dict[int, Chunk] = {}
-        # The chunks used last by adding and by reading: a long queue does both far apart.
+        # The chunks last used by adding and by reading: in a long queue they are far apart.
         self._tail: Chunk | None = None
         self._recent: Chunk | None = None
 
     def append(self, member: Any) -> int:
-        """Add a member under the next number, and return that number."""
+        """Add a member under the next number, and return the number."""
         number = self.next
         self.put(number, member)
         return number
 
     def put(self, number: int, member: Any) -> int:
-        """Add a member under a number that has none: a new one, or one that was taken before."""
+        """Add a member under a number without one: a new one, or one that was taken before."""
         index = number >> CHUNK_SHIFT
         chunk = self._tail
         if chunk is None or chunk.index != index:
@@ -69,7 +68,7 @@ class Sequence:
                 self._chunks[index] = chunk
             tail, self._tail = self._tail, chunk
             if tail is not None and tail.live == 0:
-                # An empty chunk was kept for numbers to come, and they came elsewhere.
+                # An empty chunk was kept for the next numbers, and they are in another chunk now.
                 del self._chunks[tail.index]
                 if self._recent is tail:
                     self._recent = None
@@ -83,7 +82,7 @@ class Sequence:
         return 0
 
     def get(self, number: int) -> Any:
-        """The member under a number, or None."""
+        """Return the member of a number, or None."""
         index = number >> CHUNK_SHIFT
         chunk = self._recent
         if chunk is None or chunk.index != index:
@@ -94,7 +93,7 @@ class Sequence:
         return chunk.items[number & CHUNK_MASK]
 
     def take(self, number: int) -> Any:
-        """Remove the member under a number and return it; None when there is none."""
+        """Remove and return the member of a number; None if there is none."""
         index = number >> CHUNK_SHIFT
         chunk = self._recent
         if chunk is None or chunk.index != index:
@@ -114,7 +113,7 @@ class Sequence:
         return member
 
     def first(self) -> int:
-        """The smallest number that has a member; `next` when there are none."""
+        """Return the smallest number with a member; `next` if there is none."""
         if self.count == 0:
             self._first = self.next
             return self.next
@@ -130,7 +129,7 @@ class Sequence:
                 return number
 
     def numbers(self) -> list[int]:
-        """Every number that has a member, smallest first."""
+        """Return all numbers with a member, in order."""
         found: list[int] = []
         for index in sorted(self._chunks):
             items = self._chunks[index].items
@@ -139,7 +138,7 @@ class Sequence:
         return found
 
     def clear(self) -> None:
-        """Remove every member; numbers go on from `next`."""
+        """Remove all members; numbers continue from `next`."""
         self._chunks.clear()
         self._tail = None
         self._recent = None
@@ -147,7 +146,7 @@ class Sequence:
         self._first = self.next
 
     def _drop(self, chunk: Chunk) -> int:
-        """Let an empty chunk go, unless numbers are still being handed out in it."""
+        """Free an empty chunk, unless numbers are still assigned in it."""
         if self.next >> CHUNK_SHIFT == chunk.index and self.next & CHUNK_MASK:
             return 0
         del self._chunks[chunk.index]

@@ -1,12 +1,12 @@
-"""Long work with a result that is waited for, in slices.
+"""Long work in slices, with a result.
 
-A generator does it, yields where others may have their turn, and returns the result:
+A generator does the work, yields where it may be interrupted, and returns the result:
 
     def total(queues) -> Slices[int]:
         count = 0
         for queue in queues:
             count += queue.ready_count()
-            yield  # others may have their turn
+            yield  # may continue in a later turn
         return count
 """
 
@@ -25,8 +25,8 @@ Slices = Generator[Any, None, T]
 
 
 def at_once(slices: Slices[T]) -> T:
-    """The result, without a pause."""
-    # Imported here, for it takes longer than the rest of what a command line needs.
+    """Return the result, without interruption."""
+    # Imported here: it takes longer than the other imports of a command.
     from concurrent.futures import wait
 
     while True:
@@ -42,13 +42,13 @@ def at_once(slices: Slices[T]) -> T:
 def stepped(
     slices: Slices[T], work: Work, units: int, done: Callable[[T], object]
 ) -> Callable[[], bool]:
-    """A step that goes on until the turn is over; True when all is done.
+    """Return a step that works until the turn is over; True when all is done.
 
     Args:
         slices: the work.
-        work: counts it.
-        units: what one slice counts.
-        done: takes the result.
+        work: the work budget.
+        units: the cost of one slice.
+        done: called with the result.
     """
 
     def step() -> bool:
@@ -65,20 +65,20 @@ def stepped(
 
 
 def in_pieces(found: Sequence[T]) -> Iterator[Sequence[T]]:
-    """A list in pieces that are short enough for a slice each."""
+    """Split a list into pieces that fit in a slice each."""
     for at in range(0, len(found), TRANSACTION_SLICE):
         yield found[at : at + TRANSACTION_SLICE]
 
 
 def emptied(items: list[T]) -> Slices[None]:
-    """Nothing is left of a list: to free a million things at once would take a while."""
+    """Empty a list in slices: freeing a million objects at once takes a while."""
     while items:
         del items[-TRANSACTION_SLICE:]
         yield
 
 
 def gathered(found: Iterable[T]) -> Slices[list[T]]:
-    """What an iterator finds, as a list."""
+    """Return the items of an iterator as a list."""
     items = []
     for each in found:
         items.append(each)

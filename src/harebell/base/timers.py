@@ -1,7 +1,7 @@
-"""Timers: who is to be woken when, without a clock of their own.
+"""Timers below the waterline, without a clock of their own.
 
-The shell sets the clock and calls `run` when `due` has come; until then a timer costs nothing. A
-timer that is moved or stopped leaves its old entry in the heap, which is passed over later:
+The server sets the clock and calls `run` at `due`; until then a timer costs nothing. A timer that
+is moved or stopped leaves its old entry in the heap, which is skipped later:
 
     heap     (12:00:01 a) (12:00:02 b, moved since) (12:00:07 c) ...
     due       12:00:01
@@ -25,14 +25,14 @@ def _nobody(due: int) -> None:
 
 
 class Timer:
-    """Calls once when its time has come, and may be set again then.
+    """A timer that calls a function once; it may be set again.
 
     Args:
-        timers: those that it belongs to.
-        call: what to do.
+        timers: the timers it belongs to.
+        call: the function.
 
     Attributes:
-        due: when, in milliseconds of the clock that never jumps; NEVER while it is off.
+        due: when, in milliseconds of the monotonic clock; NEVER while it is off.
     """
 
     __slots__ = ("_timers", "call", "due")
@@ -43,19 +43,19 @@ class Timer:
         self.due = NEVER
 
     def set(self, due: int) -> None:
-        """Call at this time, and at no other."""
+        """Set the timer to this time only."""
         if due != self.due:
             self.due = due
             self._timers.add(self, due)
 
     def set_earlier(self, due: int) -> None:
-        """Call at this time unless that is to happen earlier anyway."""
+        """Set the timer to this time unless it is due earlier."""
         if due < self.due:
             self.due = due
             self._timers.add(self, due)
 
     def stop(self) -> None:
-        """Do not call."""
+        """Stop the timer."""
         self.due = NEVER
 
 
@@ -63,13 +63,13 @@ class Timers:
     """All timers of a broker.
 
     Args:
-        clock: tells the time.
-        work: counts what is done; of the broker.
+        clock: the clock.
+        work: the work budget of the broker.
 
     Attributes:
         clock: as given.
         work: as given.
-        due: when the next timer is due, or an entry that was left behind; NEVER without any.
+        due: when the next timer or stale entry is due; NEVER without any.
         wake: called with the time whenever `due` becomes earlier.
     """
 
@@ -83,11 +83,11 @@ class Timers:
         self._most = _SLACK
 
     def timer(self, call: Callable[[], None]) -> Timer:
-        """A timer that is off."""
+        """Return a timer that is off."""
         return Timer(self, call)
 
     def add(self, timer: Timer, due: int) -> None:
-        """Note when a timer is due; for `Timer`."""
+        """Add an entry to the heap; for `Timer`."""
         self._number += 1
         heappush(self._heap, (due, self._number, timer))
         if len(self._heap) > self._most:
@@ -97,9 +97,9 @@ class Timers:
             self.wake(due)
 
     def run(self) -> None:
-        """Call every timer whose time has come; those that are set again wait for the next run.
+        """Call all timers that are due; those that are set again wait for the next run.
 
-        So do those that are left when the budget of work is spent.
+        So do the rest when the work budget is used up.
         """
         now = self.clock.steady
         heap = self._heap
@@ -114,13 +114,13 @@ class Timers:
             timer.call()
             if self.work.charge(1):
                 for due, late in ripe[at + 1 :]:
-                    # Before those that were called and are due again: they would be the first for
-                    # ever, and spend the budget every time.
+                    # Before those that were called and are due again: they would be first for ever,
+                    # and use up the budget every time.
                     late.set_earlier(min(due, now - 1))
                 break
 
     def _tidy(self) -> None:
-        """Throw out what was left behind, before it is more than what counts."""
+        """Remove stale entries before they are more than the others."""
         self._heap = [entry for entry in self._heap if entry[2].due == entry[0]]
         heapify(self._heap)
         self._most = 2 * len(self._heap) + _SLACK

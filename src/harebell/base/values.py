@@ -1,7 +1,7 @@
-"""Values of field tables whose type Python alone does not say."""
+"""Values of field tables whose type a Python value does not tell."""
 
 from __future__ import annotations
 
 
 class Long(int):
-    """An integer that travels with 64 bits, however small it is (tag `l`)."""
+    """An integer that is always encoded with 64 bits (tag `l`)."""

@@ -1,3 +1,3 @@
-"""The version, where every layer can read it."""
+"""The version of Harebell."""
 
 VERSION = "0.1.0"

@@ -1,13 +1,12 @@
-"""Work has a budget: what is done in a turn is counted, in units of about a microsecond.
+"""The work budget: work done in a turn is counted, in units of about a microsecond.
 
-The user who is served may spend so many units; then the others have their turn. A frame that is
-read counts by itself. What costs more than an ordinary frame is charged where it is done:
+A user may spend a number of units in a turn; then other users are served. Each frame is charged
+when it is read. Work that costs more than an ordinary frame is charged where it is done:
 
-    begin(4000) ... charge(25) ... charge(3) -> True: stop here, go on in another turn ... end()
+    begin(4000) ... charge(25) ... charge(3) -> True: stop, continue in another turn ... end()
 
-Units are estimates, made of counts alone, so the same input is cut at the same places in every
-test. A shell that passes a clock has the estimate corrected by it every now and then: an operation
-that charges too little is paid for, too.
+Units are estimates from counts alone, so tests split the same input at the same places. With a
+clock the estimate is corrected from time to time, for operations that charge too little.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ Step = Callable[[], bool]
 
 
 def _at_once(step: Step) -> None:
-    """Without turns there is nothing to wait for."""
+    """Run the rest now: without turns there is nothing to wait for."""
     while not step():
         pass
 
 
 class Work:
-    """Counts what is done, and knows when the budget of the user who is served is spent.
+    """Counts work, and tells when the budget of the current user is used up.
 
     Args:
-        clock: the time in seconds; without it only what is charged counts.
+        clock: returns the time in seconds; None to count only what is charged.
 
     Attributes:
-        spent: units, since the start.
-        look_at: at so many units `look` has something to decide.
-        later: has the rest of a long operation done in the coming turns, on the account of the user
-            who is served now; at once where there are no turns.
+        spent: units since the start.
+        look_at: the number of units at which `look` is called.
+        later: runs the rest of a long operation in later turns, charged to the current user; at
+            once if there are no turns.
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
@@ -55,7 +54,7 @@ class Work:
         self.later: Callable[[Step], None] = _at_once
 
     def begin(self, units: int) -> int:
-        """Begin to serve a user who may spend so many units."""
+        """Begin the turn of a user with a budget."""
         self._begun = self.spent
         self._stop_at = self.spent + units
         self.look_at = min(self._stop_at, self.spent + _LOOK_UNITS)
@@ -64,23 +63,23 @@ class Work:
         return 0
 
     def end(self) -> int:
-        """It is over for now; returns what was spent."""
+        """End the turn; return the units spent."""
         self._correct()
         self._stop_at = self.look_at = NO_LIMIT
         return self.spent - self._begun
 
     def charge(self, units: int) -> bool:
-        """Count what was done; True when the rest has to wait for another turn."""
+        """Charge units; True if the rest of the work has to wait for another turn."""
         self.spent += units
         return self.spent >= self.look_at and self.look()
 
     def frame(self) -> bool:
-        """The same for a frame that was read."""
+        """Charge a frame that was read; as `charge`."""
         self.spent += _FRAME_UNITS
         return self.spent >= self.look_at and self.look()
 
     def look(self) -> bool:
-        """Compare the estimate with the clock; True when the budget is spent."""
+        """Compare the estimate with the clock; True if the budget is used up."""
         self._correct()
         self.look_at = min(self._stop_at, self.spent + _LOOK_UNITS)
         return self.spent >= self._stop_at

@@ -1,14 +1,13 @@
-"""Distributed transactions (X/Open XA): the branches that a broker has, and what is done to them.
+"""Distributed transactions (X/Open XA): the branches of a broker, and the calls on them.
 
-What a call does to a branch is in the table of `xa_states`; here is what that means for its work.
-Until it is prepared, a branch keeps its work in memory. To prepare it is to write all of that as
-one record (`xa_record`) into a log of the broker's own. From then on the record is the work, in
-this process and in the next: the commit reads it, does it and settles it, all in one commit of the
-disk that a crash keeps whole or not at all. What the branch has acknowledged stays out meanwhile,
-neither delivered nor lost.
+The table of `xa_states` has the states and calls; this module carries out the work. Until it is
+prepared, a branch keeps its work in memory. Prepare writes the work as one record (`xa_record`) to
+a log of the broker. From then on the record is the work, after restarts too: the commit reads it,
+carries it out and settles it, in one commit of the store that a crash keeps whole or not at all.
+Meanwhile the messages that the branch has acknowledged are withheld.
 
-A branch belongs to the user that began it, over restarts too: its record has the user's name. For
-every other user but administrators there is no such branch.
+A branch belongs to the user that started it, after restarts too: its record has the name. For other
+users, except administrators, the branch does not exist.
 """
 
 from __future__ import annotations
@@ -56,11 +55,11 @@ _RECORD = Properties(b"", delivery_mode=PERSISTENT)
 
 
 class Outcome(NamedTuple):
-    """What became of a call.
+    """The result of a call.
 
     Args:
-        status: the answer of XA.
-        ticket: of the commit that has to be on disk before anybody is told; 0 for none.
+        status: the XA status.
+        ticket: the commit that has to be on disk before the reply; 0 for none.
     """
 
     status: Status
@@ -71,10 +70,10 @@ class Branches:
     """All branches of a broker.
 
     Args:
-        store: keeps what is prepared.
-        timers: end what takes too long.
-        vhosts: where the queues are.
-        gauge: counts what is in memory.
+        store: stores prepared branches.
+        timers: the timers of the broker, for timeouts of branches.
+        vhosts: the vhosts by name.
+        gauge: counts the memory of branches.
     """
 
     def __init__(
@@ -89,31 +88,31 @@ class Branches:
         self._found: dict[tuple[str, Xid], Branch] = {}
         self._kept: Log | None = None
 
-    # --- what there is --------------------------------------------------------------------------
+    # --- find -----------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self._found)
 
     def find(self, vhost: str, xid: Xid) -> Branch | None:
-        """A branch that is known."""
+        """Return a known branch, or None."""
         return self._found.get((vhost, xid))
 
     def of(self, vhost: str | None = None) -> list[Branch]:
-        """The branches of a vhost, or of all, the oldest first."""
+        """Return the branches of a vhost, or all, the oldest first."""
         return [each for each in self._found.values() if vhost in (None, each.vhost)]
 
     def in_doubt(self, vhost: str, asker: Asker) -> list[Xid]:
-        """The result of a recovery scan: what is prepared, or was decided heuristically."""
+        """Return the result of a recovery scan: prepared and heuristically decided branches."""
         return [
             branch.xid
             for branch in self.of(vhost)
             if branch.state in IN_DOUBT and branch.open_to(asker)
         ]
 
-    # --- what sessions do -----------------------------------------------------------------------
+    # --- calls of sessions ----------------------------------------------------------------------
 
     def begin(self, vhost: str, xid: Xid, asker: Asker) -> Branch:
-        """A new branch, for the session that starts it.
+        """Make a branch for the session that starts it.
 
         Raises:
             BranchError: it is known already, or there are too many.
@@ -121,9 +120,9 @@ class Branches:
         found = self.find(vhost, xid)
         if found is not None:
             if not found.open_to(asker):
-                # Even one that was only read: its own manager may still ask about it.
+                # Even a read-only one: its transaction manager may still ask about it.
                 raise refused(found, Fault.ALREADY_KNOWN, Call.START)
-            # What was only read is over already, though it is remembered.
+            # A read-only branch is finished, but still known.
             self.apply(found, Call.START)
             self._forget(found)
         if len(self._found) >= limits.BRANCHES:
@@ -139,7 +138,7 @@ class Branches:
         return branch
 
     def apply(self, branch: Branch, call: Call) -> Step:
-        """Do to a branch what the table says, and what follows from that for its work.
+        """Apply a call of the state table to a branch and to its work.
 
         Raises:
             BranchError: the table refuses it.
@@ -160,10 +159,10 @@ class Branches:
             branch.timer.stop()
         return found
 
-    # --- what coordinators do -------------------------------------------------------------------
+    # --- calls of transaction managers -----------------------------------------------------------
 
     def prepare(self, vhost: str, xid: Xid, asker: Asker) -> Slices[Outcome]:
-        """Make certain that the branch can be committed, and rolled back, whatever happens.
+        """Prepare a branch: its commit or rollback will succeed from now on.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
@@ -196,11 +195,11 @@ class Branches:
         """Do the work of a branch.
 
         Args:
-            vhost: where.
-            xid: which.
-            asker: the user who asks.
+            vhost: the vhost.
+            xid: the branch.
+            asker: the user.
             one_phase: whether it was not prepared.
-            in_turns: whether it may take several, so that no commit of the disk may part its work.
+            in_turns: whether it may take several turns; its work is then pinned in one commit.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
@@ -218,7 +217,7 @@ class Branches:
         return self._said(found)
 
     def _do_directly(self, branch: Branch, *, one_phase: bool) -> Slices[Step]:
-        """Commit what was not prepared."""
+        """Commit a branch that was not prepared."""
         call = Call.COMMIT
         if one_phase:
             crowded = branch.state is State.IDLE and not branch.work.has_room()
@@ -229,7 +228,7 @@ class Branches:
         return found
 
     def rollback(self, vhost: str, xid: Xid, asker: Asker) -> Slices[Outcome]:
-        """Do none of the work of a branch: what it acknowledged goes back.
+        """Roll a branch back, and requeue what it acknowledged.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
@@ -243,10 +242,10 @@ class Branches:
         return self._said(found) if prepared else Outcome(found.status)
 
     def forget(self, vhost: str, xid: Xid, asker: Asker) -> Outcome:
-        """A heuristic decision was heard of, and need not be remembered.
+        """Forget a heuristic decision.
 
         Raises:
-            BranchError: it is not known, or nothing was decided.
+            BranchError: it is not known, or was not decided heuristically.
         """
         branch = self._named(vhost, xid, asker)
         found = self.apply(branch, Call.FORGET)
@@ -254,7 +253,7 @@ class Branches:
         return self._said(found)
 
     def decide(self, vhost: str, xid: Xid, *, commit: bool) -> Outcome:
-        """An operator decides in the place of a transaction manager that does not come back.
+        """Commit or roll back a prepared branch for an operator (heuristic decision).
 
         Raises:
             BranchError: it is not known, or not prepared.
@@ -272,10 +271,10 @@ class Branches:
         return self._said(found)
 
     def set_timeout(self, vhost: str, xid: Xid, asker: Asker, seconds: int) -> None:
-        """A branch takes at most so long from now on; 0 for the default.
+        """Set the timeout of a branch from now on; 0 for the default.
 
         Raises:
-            BranchError: it is not known, or the time is too long.
+            BranchError: it is not known, or the timeout is too long.
         """
         branch = self._named(vhost, xid, asker)
         most = limits.BRANCH_TIMEOUT_MOST_SECONDS
@@ -289,7 +288,7 @@ class Branches:
             self._wake(branch, branch.timeout)
 
     def timeout(self, vhost: str, xid: Xid, asker: Asker) -> int:
-        """How many seconds a branch may take.
+        """Return the timeout of a branch in seconds.
 
         Raises:
             BranchError: it is not known.
@@ -301,10 +300,10 @@ class Branches:
     # --- restarts -------------------------------------------------------------------------------
 
     def restore(self) -> list[str]:
-        """Bring back what was prepared; queues must be there, and not be configured yet.
+        """Restore prepared branches; the queues must exist and must not be configured yet.
 
         Returns:
-            A sentence for each record that cannot be understood.
+            A log line for each invalid record.
         """
         log = self._log()
         lost = []
@@ -320,7 +319,7 @@ class Branches:
         return lost
 
     def vhost_gone(self, vhost: str) -> None:
-        """A vhost is deleted, and its branches with it."""
+        """Delete the branches of a deleted vhost."""
         for branch in self.of(vhost):
             self._settle(branch)
             branch.undo()
@@ -354,7 +353,7 @@ class Branches:
 
     @contextmanager
     def _busy(self, branch: Branch) -> Iterator[None]:
-        """Nobody may do anything to the branch meanwhile; it may be gone with its vhost."""
+        """Refuse other calls on the branch meanwhile; its vhost may be deleted."""
         branch.busy = True
         if branch.timer is not None:
             branch.timer.stop()
@@ -368,7 +367,7 @@ class Branches:
             raise unknown(branch.xid)
 
     def _said(self, found: Step) -> Outcome:
-        """The answer to what was changed in a log: somebody waits for the disk."""
+        """Return the outcome of a change to a log: the reply waits for the disk."""
         self._commit.urgent = True
         return Outcome(found.status, self._commit.ticket)
 
@@ -388,7 +387,7 @@ class Branches:
             branch.position = -1
 
     def _finish(self, branch: Branch, *, do: bool, alone: bool = False) -> Slices[None]:
-        """Commit what is prepared, or roll it back: from its record, whoever wrote that."""
+        """Commit or roll back a prepared branch from its record."""
         with self._busy(branch):
             work = yield from self._work_of(branch)
             if do:
@@ -400,13 +399,13 @@ class Branches:
             self._settle(branch)
 
     def _carry_out(self, branch: Branch, work: Transaction[Taken]) -> Slices[None]:
-        """Do what was prepared, and settle its record: a crash must not part them."""
+        """Carry out the work, and settle the record; a crash must not separate them."""
         now = self._clock.steady
         yield from work.commit(Committer(promised=True), self._commit, now, more=1)
         self._settle(branch)
 
     def _work_of(self, branch: Branch) -> Slices[Transaction[Taken]]:
-        """What is prepared, as its record says."""
+        """Return the work of the record of a prepared branch."""
         message = self._log().read(branch.position)
         if message is None:
             raise BranchError(
@@ -438,7 +437,7 @@ class Branches:
         return work
 
     def _places(self, record: BranchRecord) -> list[tuple[Settlement, Queue | None]]:
-        """What a record settles, and where: None for a queue that is gone."""
+        """Return queue and position of the settlements of a record; None for a deleted queue."""
         queues = [self._queue(record, place) for place in record.queues]
         return [(each, queues[each.queue]) for each in record.settlements]
 
@@ -463,12 +462,12 @@ class Branches:
 
 
 def unknown(xid: Xid) -> BranchError:
-    """The error for a branch that is not known."""
+    """Return the error for an unknown branch."""
     return BranchError(Fault.UNKNOWN_XID, f"xid {xid} is not known")
 
 
 def refused(branch: Branch, fault: Fault, call: Call) -> BranchError:
-    """The error for a call that the table refuses."""
+    """Return the error for a call that the table refuses."""
     if fault is Fault.UNKNOWN_XID:
         return unknown(branch.xid)
     if fault is Fault.ALREADY_KNOWN:
@@ -479,7 +478,7 @@ def refused(branch: Branch, fault: Fault, call: Call) -> BranchError:
 
 
 def _destination(vhost: VHost, name: str) -> Queue | None:
-    """What takes messages by this name: a queue, a requester, or a delaying exchange."""
+    """Return the destination of that name: a queue, a requester or a delaying exchange."""
     router = vhost.router
     found = router.queues.get(name) or router.replies.get(name)
     if found is None and name.startswith(HELD_PREFIX):
@@ -496,7 +495,7 @@ def _record_of(branch: Branch) -> Slices[BranchRecord]:
         yield
         for message, queues, _ in publishes:
             there = [queue for queue in queues if not queue.deleted]
-            # What waits in a delaying exchange keeps what queues are not shown (see `blind`).
+            # A delaying exchange keeps what queues must not show (see `bcc`).
             waiting = [queue for queue in there if isinstance(queue, Held)]
             if waiting:
                 record.add(revealed(message), waiting)

@@ -1,4 +1,4 @@
-"""What is kept of a branch that is prepared: one record in the log of the branches.
+"""The stored form of a prepared branch: one record in the log of the branches.
 
     the body of the record's message; all numbers are little-endian
 
@@ -12,8 +12,8 @@
                            u32 length, and a record of the message (store/FORMAT.md)
     u32 settlements  each: u32 queue | u64 position | u8 0 accept, 1 reject, 2 requeue, 3 give back
 
-It is one record because that is there whole or not at all: a branch is prepared when it is on
-disk. What was decided heuristically has no queues, publishes and settlements any more.
+It is one record, as a crash keeps a record whole or not at all: a branch is prepared when its
+record is on disk. A heuristically decided branch has no queues, publishes and settlements.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _MOST = 2**63 - 1
 
 
 class RecordError(ValueError):
-    """Octets that are no record of a branch; says why."""
+    """Bytes that are no valid record of a branch; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A queue, as it is found again: by its name, if it is still the same one."""
+    """A queue by name and identity: found again only if it is still the same queue."""
 
     name: str
     identity: str
@@ -57,7 +57,7 @@ class Place:
 
 @dataclass(slots=True)
 class Publish:
-    """A message, and the numbers of the queues that it goes to."""
+    """A message, and the numbers of its queues."""
 
     message: Message
     queues: tuple[int, ...]
@@ -65,7 +65,7 @@ class Publish:
 
 @dataclass(slots=True)
 class Settlement:
-    """The number of a queue, a position there, and what was done with it."""
+    """The number of a queue, a position, and how the delivery was settled."""
 
     queue: int
     position: int
@@ -74,7 +74,7 @@ class Settlement:
 
 @dataclass(slots=True)
 class BranchRecord:
-    """What a record says."""
+    """The contents of a record."""
 
     xid: Xid
     vhost: str
@@ -88,7 +88,7 @@ class BranchRecord:
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def number(self, queue: Queue) -> int:
-        """The number of a queue in the list, which gets it if need be."""
+        """Return the number of a queue in the list; add it if it is new."""
         key = queue.name, queue.identity
         found = self._numbers.get(key)
         if found is None:
@@ -97,15 +97,15 @@ class BranchRecord:
         return found
 
     def add(self, message: Message, queues: Iterable[Queue]) -> None:
-        """Note that a message is published to these queues."""
+        """Add a publish to these queues."""
         self.publishes.append(Publish(message, tuple(self.number(queue) for queue in queues)))
 
     def encode(self) -> bytes:
-        """The record's octets."""
+        """Return the bytes of the record."""
         return at_once(self.encode_in_slices())
 
     def encode_in_slices(self) -> Slices[bytes]:
-        """The same, little by little."""
+        """Return the bytes of the record, in slices."""
         head = _HEAD.pack(_VERSION, _STATES.index(self.state), self.moment, self.timeout)
         xid = self.xid.octets()
         parts = [head, _SHORT.pack(len(xid)), xid, _text(self.vhost), _text(self.user)]
@@ -145,57 +145,57 @@ def _publish(publish: Publish) -> Iterable[bytes]:
 
 
 class _Reader:
-    """Takes a record apart, from its beginning."""
+    """Decodes a record from its beginning."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     def numbers(self, kind: Struct) -> tuple[int, ...]:
-        """The next numbers."""
+        """Return the next numbers."""
         found = kind.unpack_from(self._data, self._at)
         self._at += kind.size
         return found
 
     def number(self, kind: Struct) -> int:
-        """The next number."""
+        """Return the next number."""
         return self.numbers(kind)[0]
 
     def octets(self, size: int) -> bytes:
-        """The next octets."""
+        """Return the next bytes."""
         if size > len(self._data) - self._at:
             raise RecordError(f"{size} octets are said to follow octet {self._at}")
         self._at += size
         return self._data[self._at - size : self._at]
 
     def text(self) -> str:
-        """The next text."""
+        """Return the next text."""
         return self.octets(self.number(_SHORT)).decode("utf-8", "surrogateescape")
 
     def count(self) -> int:
-        """How many things follow, each of one octet at least."""
+        """Return the number of elements that follow, each at least one byte long."""
         count = self.number(_LONG)
         if count > len(self._data) - self._at:
             raise RecordError(f"{count} entries are said to follow octet {self._at}")
         return count
 
     def end(self) -> None:
-        """There must not be more."""
+        """Raise RecordError if bytes are left."""
         if self._at != len(self._data):
             raise RecordError(f"{len(self._data) - self._at} octets are left over")
 
 
 def decode(data: bytes) -> BranchRecord:
-    """The record that octets are.
+    """Return the record of bytes.
 
     Raises:
-        RecordError: they are none.
+        RecordError: they are invalid.
     """
     return at_once(decode_in_slices(data))
 
 
 def decode_in_slices(data: bytes) -> Slices[BranchRecord]:
-    """The same, little by little."""
+    """As `decode`, in slices."""
     try:
         return (yield from _decode(_Reader(data)))
     except (struct_error, XidError, UnicodeDecodeError) as error:

@@ -1,15 +1,15 @@
-r"""The life of a branch of a distributed transaction, as a table: state, call -> state, answer.
+r"""The states of a branch of a distributed transaction: state, call -> state, status.
 
     unknown --start--> active --last end--> idle --prepare--> prepared --commit, rollback--> unknown
                          |                   |  \--commit one phase, rollback--> unknown
                          | fail, lost        | timeout
                          v                   v
-                       failing, expiring   failed, expired   rolled back, and remembered until
-                                                             somebody has been told
+                       failing, expiring   failed, expired   rolled back, and known until
+                                                             a session has seen it
 
-A branch is active as long as a session is associated with it, suspended or not. What is prepared
-ends only by the transaction manager's word, or by an operator's decision, which is remembered until
-the manager calls forget.
+A branch is active while a session is associated with it, suspended or not. A prepared branch ends
+only by a call of the transaction manager or by a heuristic decision of an operator, which is kept
+until the manager calls forget.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Status(enum.IntEnum):
-    """What XA answers (X/Open XA; the numbers are those of AMQP 0-10)."""
+    """Status codes (X/Open XA; the numbers are those of AMQP 0-10)."""
 
     OK = 0
     ROLLED_BACK = 1
@@ -32,7 +32,7 @@ class Status(enum.IntEnum):
 
 
 class Fault(enum.Enum):
-    """Why a call is refused; every protocol version has its own code for it."""
+    """Reasons for a refusal; each protocol version has a code for it."""
 
     UNKNOWN_XID = "is not known"
     ALREADY_KNOWN = "is known already"
@@ -44,7 +44,7 @@ class Fault(enum.Enum):
 
 
 class State(enum.Enum):
-    """What a branch is."""
+    """The states of a branch."""
 
     UNKNOWN = "unknown"
     ACTIVE = "active"
@@ -60,7 +60,7 @@ class State(enum.Enum):
 
 
 class Call(enum.Enum):
-    """What happens to a branch. END, FAIL and LOST leave others associated, LAST_... nobody."""
+    """Calls on a branch. After END, FAIL, LOST others are associated, after LAST_... none."""
 
     START = "start"
     JOIN = "join"
@@ -88,11 +88,11 @@ class Call(enum.Enum):
 
 
 class Step(NamedTuple):
-    """What a call does in a state.
+    """The result of a call in a state.
 
     Args:
-        state: what the branch is then.
-        status: what is answered.
+        state: the new state.
+        status: the status of the reply.
     """
 
     state: State
@@ -100,7 +100,7 @@ class Step(NamedTuple):
 
 
 def _ended(associated: State, alone: State, status: Status) -> dict[Call, Step]:
-    """What sessions do to a branch that has been rolled back while they were associated."""
+    """Return the steps of sessions on a branch that was rolled back while they were associated."""
     stays, leaves = Step(associated, status), Step(alone, status)
     return {
         Call.JOIN: stays,
@@ -117,7 +117,7 @@ def _ended(associated: State, alone: State, status: Status) -> dict[Call, Step]:
 
 
 def _over(state: State, status: Status, answer: Status) -> dict[Call, Step]:
-    """What can be done with a branch that has been rolled back and that nobody works on."""
+    """Return the steps on a rolled back branch without sessions."""
     gone = Step(State.UNKNOWN, status)
     return {
         Call.JOIN: Step(state, status),
@@ -133,7 +133,7 @@ def _over(state: State, status: Status, answer: Status) -> dict[Call, Step]:
 
 
 def _decided(state: State, status: Status) -> dict[Call, Step]:
-    """What can be done with a branch that an operator has decided about."""
+    """Return the steps on a heuristically decided branch."""
     told = Step(state, status)
     return {
         Call.COMMIT: told,
@@ -199,14 +199,14 @@ _TIMEOUTS = (Call.GET_TIMEOUT, Call.SET_TIMEOUT)
 
 
 def step(state: State, call: Call) -> Step | Fault:
-    """What a call does in a state, or why it is refused."""
+    """Return the step of a call in a state, or the reason for a refusal."""
     found = _ROWS[state].get(call)
     if found is not None:
         return found
     if state is State.UNKNOWN:
         return Fault.UNKNOWN_XID
     if state is State.READ_ONLY and call in (Call.JOIN, *_TIMEOUTS):
-        # It was committed by the prepare.
+        # The prepare has committed it: it is read-only.
         return Fault.UNKNOWN_XID
     if call in _TIMEOUTS:
         return Step(state)

@@ -1,10 +1,10 @@
-"""The name of a branch of a distributed transaction (X/Open XA).
+"""Xids: names of branches of distributed transactions (X/Open XA).
 
-    octets   u32 format | u8 g | u8 b | g octets of the transaction's id | b octets of the branch's
+    bytes    u32 format | u8 g | u8 b | g bytes of the transaction's id | b bytes of the branch's
 
 All numbers are big-endian, as in the domain `xid` of the transitional AMQP 0-10; the final one has
-the same three parts as a struct. A transaction manager chooses them, and every broker and database
-that takes part in a transaction gets a branch of its own.
+the same three parts as a struct. The transaction manager chooses them, and every broker and
+database in a transaction gets a branch.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _PARTS = 3
 
 
 class XidError(ValueError):
-    """Octets or a text that are no xid; says why."""
+    """Bytes or a text that are no valid xid; the text says why."""
 
 
 class Xid(NamedTuple):
-    """Names a branch.
+    """The name of a branch.
 
     Args:
-        format: what the other two mean; the transaction manager's business.
-        global_id: of the transaction.
-        branch_id: of the branch.
+        format: the format of the ids, chosen by the transaction manager.
+        global_id: the id of the transaction.
+        branch_id: the id of the branch.
     """
 
     format: int
@@ -39,7 +39,7 @@ class Xid(NamedTuple):
     branch_id: bytes
 
     def octets(self) -> bytes:
-        """The xid as the transitional 0-10 sends it."""
+        """Return the xid as the transitional 0-10 sends it."""
         head = _HEAD.pack(self.format, len(self.global_id), len(self.branch_id))
         return head + self.global_id + self.branch_id
 
@@ -48,7 +48,7 @@ class Xid(NamedTuple):
 
 
 def checked_xid(format_id: int, global_id: bytes, branch_id: bytes) -> Xid:
-    """An xid of these parts.
+    """Return an xid of these parts.
 
     Raises:
         XidError: one of the parts is too long.
@@ -62,7 +62,7 @@ def checked_xid(format_id: int, global_id: bytes, branch_id: bytes) -> Xid:
 
 
 def xid_of_octets(data: bytes) -> Xid:
-    """The xid that octets are.
+    """Return the xid of bytes.
 
     Raises:
         XidError: they are none.
@@ -80,7 +80,7 @@ def xid_of_octets(data: bytes) -> Xid:
 
 
 def xid_of_text(text: str) -> Xid:
-    """The xid that `str` has made a text of.
+    """Return the xid of a text that `str` has made.
 
     Raises:
         XidError: it is none.

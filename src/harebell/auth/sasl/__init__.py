@@ -1,4 +1,4 @@
-"""SASL mechanisms, one per file; `exchanges` says which of them there are for whom."""
+"""SASL mechanisms, one per file; `exchanges` has the list."""
 
 from __future__ import annotations
 

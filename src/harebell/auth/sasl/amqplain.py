@@ -1,6 +1,6 @@
-"""AMQPLAIN: a field table with LOGIN and PASSWORD, without the table's length in front.
+"""AMQPLAIN: a field table with LOGIN and PASSWORD, without the length of the table.
 
-The 0-8 document calls it PLAIN; the name by which clients know it came later.
+The 0-8 document calls it PLAIN; its common name is younger.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class AmqPlain(Mechanism):
     NAME = "AMQPLAIN"
 
     def credentials(self, response: bytes) -> Credentials:
-        """The table's LOGIN and PASSWORD."""
+        """Return LOGIN and PASSWORD of the table."""
         try:
             table = self._decode_table(response)
         except ProtocolError as error:

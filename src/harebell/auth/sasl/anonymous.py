@@ -1,4 +1,4 @@
-"""SASL ANONYMOUS (RFC 4505): every client is the user that the settings name for it."""
+"""SASL ANONYMOUS (RFC 4505): every client is a configured user."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from harebell.auth.sasl.exchange import Context, Exchange
 
 
 class Anonymous(Exchange):
-    """The user for everybody."""
+    """The configured anonymous user."""
 
     NAME = "ANONYMOUS"
 
     @classmethod
     def possible(cls, context: Context) -> bool:
-        """Whether there is such a user."""
+        """True if there is an anonymous user."""
         return context.users.get(context.anonymous) is not None
 
     def step(self, response: bytes) -> bytes | None:
-        """Look the user up; what the client says of itself is ignored."""
+        """Return the anonymous user; the client's trace information is ignored."""
         self.name = self.context.anonymous
         user = self.context.users.get(self.name)
         if user is not None and self.context.users.admits(user, self.context.address):

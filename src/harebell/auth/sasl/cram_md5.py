@@ -1,10 +1,10 @@
-"""SASL CRAM-MD5 (RFC 2195): the digest of a challenge, keyed with the password.
+"""SASL CRAM-MD5 (RFC 2195): an HMAC of a challenge, keyed with the password.
 
     S  <nonce@harebell>
     C  user <hexadecimal digest>
 
-It is offered only where the settings name it, as it is weaker than SCRAM and needs more of a
-password on disk (`harebell.auth.cram`). A user that does not exist fails as a wrong password does.
+It is offered only if the settings name it, as it is weaker than SCRAM and its stored state is more
+sensitive (`harebell.auth.cram`). Unknown users fail in the same way as wrong passwords.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NONCE_BYTES = 12
 
 
 class CramMd5(Exchange):
-    """One challenge, one answer."""
+    """One challenge, one response."""
 
     NAME = NAME
 
@@ -28,11 +28,11 @@ class CramMd5(Exchange):
 
     @classmethod
     def possible(cls, context: Context) -> bool:
-        """Whether there is anybody whose password was set with the mechanism on."""
+        """True if a password was set with the mechanism enabled."""
         return any(user.cram for user in context.users.all())
 
     def step(self, response: bytes) -> bytes | None:
-        """Ask, then take the answer."""
+        """Send the challenge, then check the response."""
         if not self._challenge:
             if response:
                 raise SaslError("a CRAM-MD5 exchange begins with an empty response")

@@ -1,4 +1,4 @@
-"""The exchange of a SASL mechanism: challenges and responses until it is clear who it is."""
+"""The contract of a SASL exchange: challenges and responses."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def _no_table(data: bytes) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Who logs in from where.
+    """The parameters of an authentication.
 
     Args:
-        users: who may.
-        address: of the peer.
-        rng: returns that many random octets.
-        certificate: the name in the certificate that the peer's TLS showed; "" without one.
-        anonymous: the user that everybody may be; "" for none.
-        allowed: the mechanisms that the settings name; none for the usual ones.
+        users: the users.
+        address: the address of the peer.
+        rng: returns random bytes.
+        certificate: the name in the TLS certificate of the peer; "" without one.
+        anonymous: the user of ANONYMOUS; "" for none.
+        allowed: the configured mechanisms; empty for the default ones.
         decode_table: decodes a field table without its length, for the mechanism that uses one.
     """
 
@@ -40,15 +40,15 @@ class Context:
 
 
 class Exchange:
-    """One login.
+    """One authentication.
 
     Args:
-        context: who logs in from where.
+        context: its parameters.
 
     Attributes:
-        user: who it is; None until that is clear, and when nobody.
-        name: who it says it is, for the log.
-        doubt: a password that takes long to compare, when the exchange is over but for that.
+        user: the authenticated user; None before, and after a failure.
+        name: the claimed user name, for the log.
+        doubt: a password that is slow to compare and decides the exchange.
     """
 
     NAME = ""
@@ -61,22 +61,22 @@ class Exchange:
 
     @classmethod
     def possible(cls, context: Context) -> bool:
-        """Whether anybody can log in this way here."""
+        """True if some user can log in with this mechanism here."""
         return True
 
     def step(self, response: bytes) -> bytes | None:
-        """Take a response; the next challenge, or None when the exchange is over.
+        """Process a response; return the next challenge, or None at the end.
 
         Raises:
-            SaslError: the response is none of this mechanism.
+            SaslError: the response is invalid for this mechanism.
         """
         raise NotImplementedError
 
     def settle(self, right: bool) -> None:
-        """The password in doubt was compared.
+        """Finish with the result of the slow comparison.
 
         Args:
-            right: whether it is the user's.
+            right: whether the password is right.
         """
         doubt, self.doubt = self.doubt, None
         users = self.context.users

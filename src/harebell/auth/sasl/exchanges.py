@@ -1,4 +1,4 @@
-"""Every SASL mechanism as an exchange, and which of them can succeed for a peer."""
+"""The SASL mechanisms, and which of them are offered to a peer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from harebell.auth.users import Doubt
 
 
 class PasswordExchange(Exchange):
-    """One response has the user and the password."""
+    """One response with user and password."""
 
     MECHANISM: type[Mechanism]
 
     def step(self, response: bytes) -> bytes | None:
-        """Take the user and the password."""
+        """Check user and password."""
         context = self.context
         credentials = self.MECHANISM(context.decode_table).credentials(response)
         self.name = credentials.user
@@ -35,14 +35,14 @@ class PasswordExchange(Exchange):
 
 
 class PlainExchange(PasswordExchange):
-    """PLAIN: they are separated by zero octets."""
+    """PLAIN: separated by zero bytes."""
 
     NAME = Plain.NAME
     MECHANISM = Plain
 
 
 class AmqPlainExchange(PasswordExchange):
-    """AMQPLAIN: they stand in a table."""
+    """AMQPLAIN: in a field table."""
 
     NAME = AmqPlain.NAME
     MECHANISM = AmqPlain
@@ -79,20 +79,20 @@ def _begun(kinds: Iterable[type[Exchange]], name: str, context: Context) -> Exch
 
 
 def offers(context: Context) -> list[str]:
-    """The mechanisms that can succeed."""
+    """Return the mechanisms that can succeed."""
     return [kind.NAME for kind in _possible(EXCHANGES, context)]
 
 
 def begin_exchange(name: str, context: Context) -> Exchange | None:
-    """The exchange of a mechanism that is offered; None for others."""
+    """Return an exchange of an offered mechanism; None for others."""
     return _begun(EXCHANGES, name, context)
 
 
 def single_offers(context: Context) -> list[str]:
-    """The mechanisms that can succeed with one response."""
+    """Return the mechanisms that can succeed with one response."""
     return [kind.NAME for kind in _possible(SINGLE, context)]
 
 
 def begin_single(name: str, context: Context) -> Exchange | None:
-    """The exchange of a mechanism of one response that is offered; None for others."""
+    """Return an exchange of an offered mechanism with one response; None for others."""
     return _begun(SINGLE, name, context)

@@ -1,4 +1,4 @@
-"""SASL EXTERNAL (RFC 4422): who it is was proved before, by the certificate of the client's TLS."""
+"""SASL EXTERNAL (RFC 4422): the user is the one of the TLS client certificate."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from harebell.auth.sasl.exchange import Context, Exchange
 
 
 class External(Exchange):
-    """The user whose name stands in the certificate. What the client says is ignored."""
+    """The user named in the certificate; the response is ignored."""
 
     NAME = "EXTERNAL"
 
     @classmethod
     def possible(cls, context: Context) -> bool:
-        """Whether the client showed a certificate that was checked."""
+        """True if the client has sent a verified certificate."""
         return bool(context.certificate)
 
     def step(self, response: bytes) -> bytes | None:
-        """Look the user up."""
+        """Return the user of the certificate."""
         self.name = self.context.certificate
         user = self.context.users.get(self.name)
         if user is not None and self.context.users.admits(user, self.context.address):

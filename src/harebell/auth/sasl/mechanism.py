@@ -10,12 +10,12 @@ from harebell.base.errors import HarebellError
 
 
 class SaslError(HarebellError):
-    """The client's response is not one of this mechanism."""
+    """The response is invalid for this mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client gave to prove who it is. The password does not show in a repr."""
+    """User and password of a client. The repr does not show the password."""
 
     user: str
     password: str
@@ -25,7 +25,7 @@ class Credentials:
 
 
 class Mechanism:
-    """A mechanism that is done after the client's first response.
+    """A mechanism that ends with the client's first response.
 
     Args:
         decode_table: decodes a field table without its length, for the mechanisms that use one.
@@ -37,7 +37,7 @@ class Mechanism:
         self._decode_table = decode_table
 
     def credentials(self, response: bytes) -> Credentials:
-        """The credentials in a response.
+        """Return the credentials of a response.
 
         Raises:
             SaslError: the response is malformed.

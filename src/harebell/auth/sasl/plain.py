@@ -1,4 +1,4 @@
-"""SASL PLAIN (RFC 4616): authorization identity, user and password, separated by zero octets."""
+"""SASL PLAIN (RFC 4616): authorization identity, user and password, separated by zero bytes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _PARTS = 3
 
 
 class Plain(Mechanism):
-    """User and password in the clear; acting for another user is refused (RFC 4616 2)."""
+    """User and password in clear text; acting for another user is refused (RFC 4616 2)."""
 
     NAME = "PLAIN"
 
     def credentials(self, response: bytes) -> Credentials:
-        """The user and password between the zero octets."""
+        """Return user and password."""
         parts = response.split(b"\0")
         if len(parts) != _PARTS:
             raise SaslError("a PLAIN response is <identity> NUL <user> NUL <password>")

@@ -1,13 +1,13 @@
-"""SASL SCRAM (RFC 5802, RFC 7677): proving to know a password without saying it.
+"""SASL SCRAM (RFC 5802, RFC 7677): prove knowledge of a password without sending it.
 
     C  n,,n=user,r=<nonce>
     S  r=<nonce><more>,s=<salt>,i=<iterations>
     C  c=biws,r=<nonce><more>,p=<proof>
-    S  v=<signature>                                  proves that the server knows it, too
+    S  v=<signature>                                  proves that the server has the verifier
     C                                                 an empty response
 
-Channel binding is not offered. A user that does not exist is asked like any other, with a salt
-that stays the same, and fails at the proof: the exchange does not tell who exists.
+Channel binding is not offered. An unknown user gets a constant salt and fails at the proof, so the
+exchange does not reveal which users exist.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Scram(Exchange):
 
     @classmethod
     def possible(cls, context: Context) -> bool:
-        """Whether there is anybody with a verifier."""
+        """True if a user has a verifier."""
         return any(cls.NAME in user.verifiers for user in context.users.all())
 
     def step(self, response: bytes) -> bytes | None:
-        """Take the next message of the client."""
+        """Process the next message of the client."""
         return next(self._steps)(response)
 
     def _first(self, response: bytes) -> bytes:
-        """The client names itself."""
+        """Process client-first-message."""
         try:
             text = response.decode()
         except UnicodeDecodeError:
@@ -85,7 +85,7 @@ class Scram(Exchange):
         return Verifier(ITERATIONS, salt, secret, secret)
 
     def _final(self, response: bytes) -> bytes | None:
-        """The client's proof."""
+        """Process client-final-message."""
         without, _, proof_text = response.rpartition(b",p=")
         fields = _fields(without.decode(errors="replace"))
         try:
@@ -106,7 +106,7 @@ class Scram(Exchange):
         return b"v=" + base64.b64encode(hmac.digest(self._verifier.server, said, self._digest))
 
     def _end(self, response: bytes) -> None:
-        """The client is content with the signature."""
+        """End after the client has accepted the signature."""
         if response:
             raise SaslError("a SCRAM exchange ends with an empty response")
         if self._known is not None and self.context.users.admits(self._known, self.context.address):
@@ -126,7 +126,7 @@ class ScramSha256(Scram):
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The attributes of a message; SaslError for what has none."""
+    """Return the attributes of a message; SaslError if it is malformed."""
     found: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
