@@ -101,7 +101,7 @@ def test_tasks_of_queries_with_other_settings_have_connections_of_their_own(
     broker_url: str, channel: Any, queue: str
 ) -> None:
     publish(channel, queue, 0, 5)
-    before = set(rows._LINKS)
+    before = set(rows._CONNECTIONS)
     for timeout in ("20s", "40s", "40s"):
         options = {"url": broker_url, "queue": queue, "fetchTimeout": timeout, "delivery": "peek"}
         reader = QueueSource(options).streamReader(BODIES)
@@ -110,7 +110,7 @@ def test_tasks_of_queries_with_other_settings_have_connections_of_their_own(
         for partition in reader.partitions(start, gathered(reader, start)):
             assert list(task.read(partition))
         reader.stop()
-    made = set(rows._LINKS) - before
+    made = set(rows._CONNECTIONS) - before
     assert sorted(timeout for _, timeout in made) == [20.0, 40.0]
 
 

@@ -266,11 +266,11 @@ def _read_format(name: str, value: str) -> str:
 
 def _read_lease(name: str, value: str) -> float:
     seconds = read_seconds(name, value)
-    most = limits.LEASE_TIMEOUT_MOST_MS / 1000
-    if seconds > most:
+    max_seconds = limits.LEASE_TIMEOUT_MOST_MS / 1000
+    if seconds > max_seconds:
         raise OptionError(
-            f"the option {name} must be at most {most / 3600:g}h, for which a broker keeps a "
-            f"lease, not {value!r}"
+            f"the option {name} must be at most {max_seconds / 3600:g}h, for which a broker keeps "
+            f"a lease, not {value!r}"
         )
     return seconds
 

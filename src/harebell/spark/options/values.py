@@ -83,16 +83,16 @@ def read_group(name: str, value: str) -> str:
     return value
 
 
-def whole(least: int, most: int | None = None) -> Callable[[str, str], int]:
+def whole(minimum: int, maximum: int | None = None) -> Callable[[str, str], int]:
     """Return a parser for whole numbers in a range."""
-    allowed = f"at least {least}" if most is None else f"from {least} to {most}"
+    allowed = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
 
     def read(name: str, value: str) -> int:
         try:
             number = int(value.replace("_", ""))
         except ValueError:
-            number = least - 1
-        if number < least or (most is not None and number > most):
+            number = minimum - 1
+        if number < minimum or (maximum is not None and number > maximum):
             raise OptionError(f"the option {name} must be a whole number {allowed}, not {value!r}")
         return number
 

@@ -59,19 +59,21 @@ class QueueBatchReader(DataSourceReader):
         """Return the ranges of the present messages, as partitions."""
         options = self._options
         assert options is not None, "only executors have no options"
-        link = BrokerConnection(options.url, options.fetch_timeout, "spark: batch read")
+        connection = BrokerConnection(options.url, options.fetch_timeout, "spark: batch read")
         try:
-            if "bulk" not in link.extensions:
+            if "bulk" not in connection.extensions:
                 raise SourceError(
-                    f"the broker at {options.url.address} ({link.product}) cannot be read with "
-                    "spark.read, "
-                    "which needs Harebell's bulk reads because it could not acknowledge messages: "
-                    "use spark.readStream with .trigger(availableNow=True), which ends when the "
-                    "queue is empty"
+                    f"the broker at {options.url.address} ({connection.product}) cannot be read "
+                    "with spark.read, which needs Harebell's bulk reads because it could not "
+                    "acknowledge messages: use spark.readStream with .trigger(availableNow=True), "
+                    "which ends when the queue is empty"
                 )
-            ranges = [self._range(link, options.about(queue)) for queue in queues(link, options)]
+            ranges = [
+                self._range(connection, options.about(queue))
+                for queue in queues(connection, options)
+            ]
         finally:
-            link.abandon()
+            connection.abandon()
         pieces = cut(
             [one for one in ranges if one is not None],
             options.partitions,
@@ -82,15 +84,15 @@ class QueueBatchReader(DataSourceReader):
         # Spark handles an empty list of partitions as one partition without a value.
         return [RangePartition(piece, options.url) for piece in pieces or [[]]]
 
-    def _range(self, link: BrokerConnection, options: Options) -> OffsetRange | None:
+    def _range(self, connection: BrokerConnection, options: Options) -> OffsetRange | None:
         limits = self._limits
         if limits.queues is not None and options.queue not in limits.queues:
             return None
-        span = span_of(link, options)
+        span = span_of(connection, options)
         starting = options.starting.of(options.queue) or OffsetLimit(EARLIEST)
         ending = options.ending.of(options.queue) or OffsetLimit(LATEST)
-        first = resolved(starting, span, link, options, ending=False)
-        end = resolved(ending, span, link, options, ending=True)
+        first = resolved(starting, span, connection, options, ending=False)
+        end = resolved(ending, span, connection, options, ending=True)
         first = max(first, limits.first)
         end = min(end, span.end if limits.end is None else limits.end)
         share = max(1, span.messages) * (end - first) // max(1, span.end - span.first)

@@ -24,19 +24,19 @@ _FEWEST = 2
 
 
 def claim_together(
-    link: BrokerConnection, requested: Sequence[tuple[LeasedReader, ClaimRequest]]
+    connection: BrokerConnection, requested: Sequence[tuple[LeasedReader, ClaimRequest]]
 ) -> None:
     """Make claims, and commit the claims before them, in one round trip.
 
     Args:
-        link: the connection of the readers.
+        connection: the connection of the readers.
         requested: the readers, and the claim that each needs.
     """
     if len(requested) < _FEWEST:
         return
     calls: list[tuple[Call[int] | None, Call[ClaimInfo | None]]] = []
     try:
-        channel = link.opened()
+        channel = connection.opened()
         calls = [_sent(channel, ask) for _, ask in requested]
         for committed, claimed in calls:
             if committed is not None:
@@ -44,17 +44,17 @@ def claim_together(
             channel.connection.finish(claimed)
     except ChannelClosed:
         # The reader of this call repeats it, and raises the error.
-        link.channel_is_over()
+        connection.channel_is_over()
     except LOST:
-        link.lost()
-        for part, _ in requested:
-            part.forget_group()
+        connection.lost()
+        for reader, _ in requested:
+            reader.forget_group()
         return
-    for (part, ask), (committed, claimed) in zip(requested, calls, strict=False):
+    for (reader, ask), (committed, claimed) in zip(requested, calls, strict=False):
         if committed is not None and _answered(committed):
-            part.committed(ask.commit)
+            reader.committed(ask.commit)
         if _answered(claimed):
-            part.claimed(claimed.value())
+            reader.claimed(claimed.value())
 
 
 def _sent(channel: Channel, ask: ClaimRequest) -> tuple[Call[int] | None, Call[ClaimInfo | None]]:

@@ -36,14 +36,14 @@ _LOG = logging.getLogger("harebell.spark")
 class _Group:
     """A group that this process holds."""
 
-    def __init__(self, name: str, lease: Lease, link: BrokerConnection) -> None:
+    def __init__(self, name: str, lease: Lease, connection: BrokerConnection) -> None:
         self.name = name
         self.epoch = lease.epoch
         self.generation = lease.generation
         self.committed = lease.committed
         self.newest = lease.last
         self.claims = {claim.number: claim for claim in lease.claims}
-        self.link_made = link.made
+        self.connection_number = connection.made
 
     def missing(self, first: int, last: int) -> list[int]:
         """Return the claims after `first` up to `last` that are neither open nor committed."""
@@ -78,14 +78,14 @@ class LeasedReader:
 
     Args:
         options: which queue, and how.
-        link: the connection.
+        connection: the connection.
         kind: type of the queue.
     """
 
-    def __init__(self, options: Options, link: BrokerConnection, kind: str) -> None:
+    def __init__(self, options: Options, connection: BrokerConnection, kind: str) -> None:
         self.queue = options.queue
         self._options = options
-        self._link = link
+        self._connection = connection
         self._kind = kind
         self._losses = DataLossPolicy(options)
         self._group: _Group | None = None
@@ -156,7 +156,7 @@ class LeasedReader:
     # --- claims that are made together ----------------------------------------------------------
 
     def wanted(
-        self, point: QueueOffset, max_messages: int, octets: int | None, *, more: bool
+        self, offset: QueueOffset, max_messages: int, octets: int | None, *, more: bool
     ) -> ClaimRequest | None:
         """Return the claim that `advance`, or with `more` `extend`, would make now.
 
@@ -164,12 +164,12 @@ class LeasedReader:
             None if there is nothing to claim, or if more than a commit and a claim is needed.
         """
         group = self._group
-        if self._over or self._answered or group is None or not isinstance(point, ClaimOffset):
+        if self._over or self._answered or group is None or not isinstance(offset, ClaimOffset):
             return None
-        known = (group.name, group.generation, group.link_made)
-        if known != (point.group, point.generation, self._link.made):
+        known = (group.name, group.generation, group.connection_number)
+        if known != (offset.group, offset.generation, self._connection.made):
             return None
-        if group.newest != point.claim or group.missing(0, point.claim):
+        if group.newest != offset.claim or group.missing(0, offset.claim):
             return None
         if self._left is not None:
             max_messages = min(max_messages, self._left)
@@ -239,15 +239,15 @@ class LeasedReader:
             waiting = self._waiting()
         except QueueGone:
             return None
-        point = ClaimOffset(group.generation, group.name, group.newest).to_json()
-        return point | {"ready": waiting}
+        offset = ClaimOffset(group.generation, group.name, group.newest).to_json()
+        return offset | {"ready": waiting}
 
     def finish(self, start: QueueOffset) -> None:
         """Commit the last claims and close the group."""
         self._over = True
         group, self._group = self._group, None
         if group is not None and not group.claims:
-            self._link.call(
+            self._connection.call(
                 lambda channel: channel.lease_close(self.queue, group.name, group.epoch)
             )
 
@@ -259,7 +259,7 @@ class LeasedReader:
         if group.generation == here.generation and here.claim <= group.newest:
             self._settled(here, group)
         self._group = None
-        self._link.call(
+        self._connection.call(
             lambda channel: channel.lease_close(self.queue, group.name, group.epoch, forget=True)
         )
 
@@ -269,33 +269,33 @@ class LeasedReader:
 
     # --- the group ------------------------------------------------------------------------------
 
-    def _held(self, point: ClaimOffset) -> _Group:
+    def _held(self, offset: ClaimOffset) -> _Group:
         """Return the group of an offset; open it if this process does not hold it.
 
         Raises:
             SourceError: another client has opened it, or the queue was declared again.
         """
         group = self._group
-        if group is None or group.name != point.group:
-            group = self._open(point.group)
-        elif group.link_made != self._link.made:
+        if group is None or group.name != offset.group:
+            group = self._open(offset.group)
+        elif group.connection_number != self._connection.made:
             self._ask(
                 "hold",
                 group,
                 lambda channel, queue, name, epoch: channel.lease_renew(queue, name, epoch),
             )
-            group.link_made = self._link.made
-        if group.generation != point.generation:
+            group.connection_number = self._connection.made
+        if group.generation != offset.generation:
             self._losses.report(
                 f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "
-                f"log was {point.generation} and is {group.generation}; messages that were in the "
+                f"log was {offset.generation} and is {group.generation}; messages that were in the "
                 "old one are gone"
             )
         return group
 
     def _open(self, name: str) -> _Group:
         try:
-            lease = self._link.call(
+            lease = self._connection.call(
                 lambda channel: channel.lease_open(
                     self.queue, name, timeout=self._options.lease_timeout
                 )
@@ -307,7 +307,7 @@ class LeasedReader:
                 f"queue {self.queue!r} cannot be read exactly once ({error.text}): read it with "
                 "delivery=at-least-once, or look at it with delivery=peek"
             ) from error
-        self._group = _Group(name, lease, self._link)
+        self._group = _Group(name, lease, self._connection)
         # From now on it is part of the group's claims.
         self._answered, self._answer = False, None
         return self._group
@@ -352,9 +352,9 @@ class LeasedReader:
             return here
         # The broker limits a claim to a million messages, whatever the request says.
         max_messages = min(max_messages, LEASE_CLAIM_MESSAGES)
-        made = self._link.made
+        made = self._connection.made
         claim = self._found(group, max_messages, octets)
-        if self._link.made != made:
+        if self._connection.made != made:
             return self._told_again(here, group)
         return here if claim is None else self._taken(here, group, claim)
 
@@ -395,7 +395,9 @@ class LeasedReader:
     def _waiting(self) -> int:
         """Return the number of ready messages."""
         try:
-            found = self._link.call(lambda channel: channel.declare_queue(self.queue, passive=True))
+            found = self._connection.call(
+                lambda channel: channel.declare_queue(self.queue, passive=True)
+            )
         except NotFound as error:
             raise no_queue(self._options) from error
         return found.message_count
@@ -407,7 +409,7 @@ class LeasedReader:
             SourceError: the group is fenced, or the lease is lost.
         """
         try:
-            return self._link.call(
+            return self._connection.call(
                 lambda channel: call(channel, self.queue, group.name, group.epoch)
             )
         except Fenced as error:
@@ -437,13 +439,13 @@ class LeasedReader:
             claim.number,
         )
 
-    def _own(self, point: QueueOffset) -> ClaimOffset:
-        if not isinstance(point, ClaimOffset):
+    def _own(self, offset: QueueOffset) -> ClaimOffset:
+        if not isinstance(offset, ClaimOffset):
             raise OffsetError(
-                f"the checkpoint holds the offset {point.to_json()!r} for queue {self.queue!r}, "
+                f"the checkpoint holds the offset {offset.to_json()!r} for queue {self.queue!r}, "
                 "which belongs to a query of another delivery: use a new checkpoint"
             )
-        return point
+        return offset
 
 
 def _claims(numbers: list[int]) -> str:

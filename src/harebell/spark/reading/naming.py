@@ -11,11 +11,11 @@ from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.queue_consumer import SourceError
 
 
-def queues(link: BrokerConnection, options: Options, *, some: bool = True) -> tuple[str, ...]:
+def queues(connection: BrokerConnection, options: Options, *, some: bool = True) -> tuple[str, ...]:
     """Return the queues that the query reads.
 
     Args:
-        link: the connection.
+        connection: the connection.
         options: contain the names or the pattern.
         some: whether at least one queue must exist.
 
@@ -25,7 +25,7 @@ def queues(link: BrokerConnection, options: Options, *, some: bool = True) -> tu
     if options.pattern is None:
         return options.queues
     pattern = re.compile(options.pattern)
-    found = tuple(name for name in _all(link) if pattern.fullmatch(name))
+    found = tuple(name for name in _all(connection) if pattern.fullmatch(name))
     if some and not found:
         raise SourceError(
             f"the option queuePattern, {options.pattern!r}, matches no queue in the virtual host "
@@ -34,12 +34,12 @@ def queues(link: BrokerConnection, options: Options, *, some: bool = True) -> tu
     return found
 
 
-def _all(link: BrokerConnection) -> list[str]:
+def _all(connection: BrokerConnection) -> list[str]:
     """Return all queues that the user may read."""
     names: list[str] = []
     more = True
     while more:
         ask = partial(Channel.queue_names, after=names[-1] if names else "")
-        page, more = link.call(ask)
+        page, more = connection.call(ask)
         names += page
     return names

@@ -114,9 +114,9 @@ def is_spooled(value: Any) -> bool:
     )
 
 
-def offsets_json(points: Mapping[str, QueueOffset]) -> dict[str, Any]:
+def offsets_json(offsets: Mapping[str, QueueOffset]) -> dict[str, Any]:
     """Format the offset of several queues."""
-    return {queue: points[queue].to_json() for queue in sorted(points)}
+    return {queue: offsets[queue].to_json() for queue in sorted(offsets)}
 
 
 def offsets_of(value: Any) -> dict[str, QueueOffset]:

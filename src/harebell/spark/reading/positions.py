@@ -29,14 +29,14 @@ class PositionReader:
 
     Args:
         options: which queue, and how.
-        link: the connection.
+        connection: the connection.
         kind: type of the queue.
     """
 
-    def __init__(self, options: Options, link: BrokerConnection, kind: str) -> None:
+    def __init__(self, options: Options, connection: BrokerConnection, kind: str) -> None:
         self.queue = options.queue
         self._options = options
-        self._link = link
+        self._connection = connection
         self._kind = kind
         self._losses = DataLossPolicy(options)
         self._begun: LogOffset | None = None
@@ -48,28 +48,28 @@ class PositionReader:
         if self._begun is None:
             default = OffsetLimit(LATEST if self._kind == STREAM else EARLIEST)
             place = self._options.starting.of(self.queue) or default
-            span = span_of(self._link, self._options)
-            position = resolved(place, span, self._link, self._options, ending=False)
+            span = span_of(self._connection, self._options)
+            position = resolved(place, span, self._connection, self._options, ending=False)
             self._begun = LogOffset(span.generation, position)
         return self._begun
 
     def join(self) -> QueueOffset:
         """Return the first position, whatever the options set for a new query."""
-        span = span_of(self._link, self._options)
+        span = span_of(self._connection, self._options)
         return LogOffset(span.generation, span.first)
 
     def before(self, end: QueueOffset) -> QueueOffset:
         """Return the first position of the queue."""
-        return replace(self._own(end), position=span_of(self._link, self._options).first)
+        return replace(self._own(end), position=span_of(self._connection, self._options).first)
 
     def prepare(self) -> None:
         """Remember the end of the queue."""
-        self._target = span_of(self._link, self._options).end
+        self._target = span_of(self._connection, self._options).end
 
     def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
         """Return the offset after at most this many messages."""
         here = self._own(start)
-        span = span_of(self._link, self._options)
+        span = span_of(self._connection, self._options)
         here = self._checked(here, span)
         end = span.end if self._target is None else min(span.end, self._target)
         end = min(end, here.position + max_messages)
@@ -93,7 +93,7 @@ class PositionReader:
         first, last = self._own(start), self._own(end)
         if self._options.delivery == AT_MOST_ONCE and last != self._found:
             return []
-        span = span_of(self._link, self._options)
+        span = span_of(self._connection, self._options)
         here = self._checked(first, span)
         if last.generation != span.generation:
             return []
@@ -104,7 +104,7 @@ class PositionReader:
     def report(self) -> dict[str, Any] | None:
         """Return the end of the queue."""
         try:
-            span = span_of(self._link, self._options)
+            span = span_of(self._connection, self._options)
         except SourceError:
             return None
         return LogOffset(span.generation, span.end).to_json()
@@ -118,54 +118,54 @@ class PositionReader:
     def stop(self) -> None:
         """Do nothing: no messages are held."""
 
-    def _checked(self, point: LogOffset, span: Span) -> LogOffset:
+    def _checked(self, offset: LogOffset, span: Span) -> LogOffset:
         """Return the offset, or the next readable position if the messages after it are lost."""
-        if point.generation != span.generation:
+        if offset.generation != span.generation:
             self._losses.report(
                 f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "
-                f"log was {point.generation} and is {span.generation}; messages that were in the "
+                f"log was {offset.generation} and is {span.generation}; messages that were in the "
                 "old one are gone"
             )
             return LogOffset(span.generation, span.first)
-        if point.position > span.end:
+        if offset.position > span.end:
             self._losses.report(
-                f"the checkpoint has read queue {self.queue!r} up to position {point.position}, "
+                f"the checkpoint has read queue {self.queue!r} up to position {offset.position}, "
                 f"but it ends at {span.end}: the broker has lost messages, or its data directory "
                 "is an older one"
             )
-            return replace(point, position=span.end)
-        if self._kind == STREAM and point.position < span.first:
+            return replace(offset, position=span.end)
+        if self._kind == STREAM and offset.position < span.first:
             self._losses.report(
-                f"positions {point.position} to {span.first - 1} of stream {self.queue!r} are "
+                f"positions {offset.position} to {span.first - 1} of stream {self.queue!r} are "
                 f"gone: retention has let them go before they were read, and {span.first} is the "
                 "first that is kept"
             )
-            return replace(point, position=span.first)
-        return point
+            return replace(offset, position=span.first)
+        return offset
 
-    def _own(self, point: QueueOffset) -> LogOffset:
-        if not isinstance(point, LogOffset):
+    def _own(self, offset: QueueOffset) -> LogOffset:
+        if not isinstance(offset, LogOffset):
             raise OffsetError(
-                f"the checkpoint holds the offset {point.to_json()!r} for queue {self.queue!r}, "
+                f"the checkpoint holds the offset {offset.to_json()!r} for queue {self.queue!r}, "
                 "which belongs to a query of another delivery: use a new checkpoint"
             )
-        return point
+        return offset
 
 
-def span_of(link: BrokerConnection, options: Options, time_ms: int = 0) -> Span:
+def span_of(connection: BrokerConnection, options: Options, time_ms: int = 0) -> Span:
     """Return the position range of a queue.
 
     Raises:
         SourceError: the queue does not exist.
     """
     try:
-        return link.call(lambda channel: channel.span(options.queue, time=time_ms))
+        return connection.call(lambda channel: channel.span(options.queue, time=time_ms))
     except NotFound as error:
         raise no_queue(options) from error
 
 
 def resolved(
-    place: OffsetLimit, span: Span, link: BrokerConnection, options: Options, *, ending: bool
+    place: OffsetLimit, span: Span, connection: BrokerConnection, options: Options, *, ending: bool
 ) -> int:
     """Return the position of a limit.
 
@@ -189,7 +189,7 @@ def resolved(
                 f"begins at position {span.first} by now"
             )
         return max(span.first, min(place.number, span.end))
-    found = span_of(link, options, -(-place.number // _MICROS_PER_MS))
+    found = span_of(connection, options, -(-place.number // _MICROS_PER_MS))
     late = found.position >= found.end
     if late and not ending and options.strategy == "error":
         raise SourceError(

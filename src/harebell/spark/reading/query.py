@@ -98,7 +98,7 @@ class SourceQuery:
     """A query: the readers of its queues.
 
     Args:
-        parts: the readers, by queue.
+        readers: the readers, by queue.
         long_poll: seconds that an idle query waits for a message.
         cut: splits ranges into partitions.
         discover: finds readers of new queues, or None.
@@ -113,14 +113,14 @@ class SourceQuery:
 
     def __init__(
         self,
-        parts: Mapping[str, QueueReader],
+        readers: Mapping[str, QueueReader],
         long_poll: float,
         cut: Callable[[list[OffsetRange]], list[InputPartition]],
         discover: Callable[[Mapping[str, QueueReader]], dict[str, QueueReader]] | None = None,
         gone: Callable[[str], None] | None = None,
         ahead: ClaimAhead | None = None,
     ) -> None:
-        self.parts = dict(parts)
+        self.readers = dict(readers)
         self.leaving: dict[str, QueueReader] = {}
         self._long_poll = long_poll
         self._cut = cut
@@ -132,14 +132,14 @@ class SourceQuery:
 
     def begin(self) -> dict[str, QueueOffset]:
         """Return the offset at which a new query begins."""
-        return {queue: part.begin() for queue, part in self.parts.items()}
+        return {queue: reader.begin() for queue, reader in self.readers.items()}
 
     def prepare(self) -> None:
         """End the query when the present messages are processed."""
         self._draining = True
-        for queue, part in list(self.parts.items()):
+        for queue, reader in list(self.readers.items()):
             try:
-                part.prepare()
+                reader.prepare()
             except QueueGone:
                 self._leave(queue)
 
@@ -157,21 +157,21 @@ class SourceQuery:
             Its end: equal to `start` if there are no messages.
         """
         if self._discover is not None and not self._draining:
-            self.parts.update(self._discover(self.parts))
+            self.readers.update(self._discover(self.readers))
         for queue in [queue for queue in self.leaving if queue in start]:
             # Spark has committed what it had planned, else it would not request the next rows.
             self.leaving.pop(queue).leave(start[queue])
-        points = {queue: point for queue, point in start.items() if queue in self.parts}
+        offsets = {queue: offset for queue, offset in start.items() if queue in self.readers}
         until = time.monotonic() + self._long_poll
         pause, longest = _POLL_SECONDS
         while True:
-            ends = self._round(points, max_messages, octets)
+            ends = self._round(offsets, max_messages, octets)
             if ends != start:
                 return ends
             if self._draining:
-                for queue, part in self.parts.items():
-                    if queue in points:
-                        part.finish(points[queue])
+                for queue, reader in self.readers.items():
+                    if queue in offsets:
+                        reader.finish(offsets[queue])
                 return ends
             if time.monotonic() >= until:
                 return ends
@@ -179,29 +179,29 @@ class SourceQuery:
             pause = min(longest, pause * 2)
 
     def _round(
-        self, points: Mapping[str, QueueOffset], max_messages: int, octets: int | None
+        self, offsets: Mapping[str, QueueOffset], max_messages: int, octets: int | None
     ) -> dict[str, QueueOffset]:
         """Advance every reader once, and those with more than their share a second time."""
-        queues = sorted(self.parts)
+        queues = sorted(self.readers)
         if not queues:
             return {}
         self._turn += 1
         shift = self._turn % len(queues)
         queues = queues[shift:] + queues[:shift]
-        ends = dict(points)
+        ends = dict(offsets)
         share = max(1, max_messages // len(queues))
         octet_share = None if octets is None else max(1, octets // len(queues))
         busy: list[str] = []
         if self._ahead is not None:
-            known = [(self.parts[queue], points[queue]) for queue in queues if queue in points]
+            known = [(self.readers[queue], offsets[queue]) for queue in queues if queue in offsets]
             self._ahead(known[:max_messages], share, octet_share, more=False)
         for queue in queues:
             if len(busy) == max_messages:
                 # More queues than messages: the queues take turns.
                 break
             try:
-                begin = points.get(queue) or self.parts[queue].join()
-                end = self.parts[queue].advance(begin, share, octet_share)
+                begin = offsets.get(queue) or self.readers[queue].join()
+                end = self.readers[queue].advance(begin, share, octet_share)
             except QueueGone:
                 self._leave(queue)
                 ends.pop(queue, None)
@@ -209,18 +209,18 @@ class SourceQuery:
             if end != begin:
                 busy.append(queue)
                 ends[queue] = end
-            elif queue in points:
-                ends[queue] = points[queue]
+            elif queue in offsets:
+                ends[queue] = offsets[queue]
         idle = len(queues) - len(busy)
         more = (max_messages - share * len(busy)) // len(busy) if busy else 0
         if more:
             octet_share = None if octets is None else max(1, octets // len(queues) * idle)
             if self._ahead is not None:
-                known = [(self.parts[queue], ends[queue]) for queue in busy]
+                known = [(self.readers[queue], ends[queue]) for queue in busy]
                 self._ahead(known, more, octet_share, more=True)
             for queue in busy:
-                begin = points.get(queue) or self.parts[queue].before(ends[queue])
-                ends[queue] = self.parts[queue].extend(begin, ends[queue], more, octet_share)
+                begin = offsets.get(queue) or self.readers[queue].before(ends[queue])
+                ends[queue] = self.readers[queue].extend(begin, ends[queue], more, octet_share)
         return ends
 
     def plan(
@@ -243,27 +243,27 @@ class SourceQuery:
         return planned + (self._cut(ranges) if ranges else [])
 
     def _between(self, queue: str, first: QueueOffset | None, last: QueueOffset) -> Planned:
-        part = self.parts.get(queue) or self.leaving.get(queue)
-        if part is None:
+        reader = self.readers.get(queue) or self.leaving.get(queue)
+        if reader is None:
             # The queue does not exist any more; that was logged when the query was made.
             return []
-        first = first or part.before(last)
-        return [] if first == last else part.plan(first, last)
+        first = first or reader.before(last)
+        return [] if first == last else reader.plan(first, last)
 
     def _leave(self, queue: str) -> None:
         """Continue without a deleted queue, or raise."""
         if self._gone is None:
             raise
         self._gone(queue)
-        self.parts.pop(queue).stop()
+        self.readers.pop(queue).stop()
 
     def report(self) -> dict[str, dict[str, Any]] | None:
         """Return the ends of the queues, if known."""
-        found = {queue: self.parts[queue].report() for queue in sorted(self.parts)}
-        known = {queue: point for queue, point in found.items() if point is not None}
+        found = {queue: self.readers[queue].report() for queue in sorted(self.readers)}
+        known = {queue: offset for queue, offset in found.items() if offset is not None}
         return known if len(known) == len(found) else None
 
     def stop(self) -> None:
         """Close all readers."""
-        for part in (*self.parts.values(), *self.leaving.values()):
-            part.stop()
+        for reader in (*self.readers.values(), *self.leaving.values()):
+            reader.stop()

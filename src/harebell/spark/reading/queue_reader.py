@@ -67,26 +67,28 @@ class QueueReaders:
         self._options = options
         self._selection = selection
         self._schema = schema
-        self._link: BrokerConnection | None = None
+        self._connection: BrokerConnection | None = None
         self._many = 1
 
-    def query(self, points: Mapping[str, QueueOffset] | None) -> SourceQuery:
+    def query(self, offsets: Mapping[str, QueueOffset] | None) -> SourceQuery:
         """Make a query, from the offsets of a checkpoint, or a new one without them.
 
         Raises:
             SourceError: the broker does not support the requested options.
             OptionError: an option contradicts another one.
         """
-        if points is None:
-            parts = self._new()
+        if offsets is None:
+            readers = self._new()
         else:
-            parts = self._old(points)
-            parts |= self._discovered(parts)
-            self._check_queues(points)
+            readers = self._old(offsets)
+            readers |= self._discovered(readers)
+            self._check_queues(offsets)
         if self._options.pattern is None:
-            kept = {queue: parts[queue] for queue in self._options.queues}
+            kept = {queue: readers[queue] for queue in self._options.queues}
             query = SourceQuery(kept, self._long_poll(kept), self._cut, ahead=self._claim_together)
-            query.leaving = {queue: part for queue, part in parts.items() if queue not in kept}
+            query.leaving = {
+                queue: reader for queue, reader in readers.items() if queue not in kept
+            }
             if query.leaving:
                 _LOG.warning(
                     "the option queues does not name %s any more: what was planned of them is "
@@ -95,57 +97,57 @@ class QueueReaders:
                 )
             return query
         return SourceQuery(
-            parts,
-            self._long_poll(parts),
+            readers,
+            self._long_poll(readers),
             self._cut,
             self._discovered,
             self._gone,
             self._claim_together,
         )
 
-    def fit(self, query: SourceQuery, points: Mapping[str, QueueOffset]) -> bool:
+    def fit(self, query: SourceQuery, offsets: Mapping[str, QueueOffset]) -> bool:
         """True if a query has the readers that these offsets need."""
         return all(
-            isinstance(query.parts.get(queue) or query.leaving.get(queue), _way(point))
-            for queue, point in points.items()
+            isinstance(query.readers.get(queue) or query.leaving.get(queue), _way(offset))
+            for queue, offset in offsets.items()
         )
 
     def leave(self) -> None:
         """Close the connection."""
-        if self._link is not None:
-            self._link.abandon()
+        if self._connection is not None:
+            self._connection.abandon()
 
     # --- a new query ----------------------------------------------------------------------------
 
     def _new(self) -> dict[str, QueueReader]:
         delivery = self._options.delivery
-        link = self._linked()
-        able = all(name in link.extensions for name in NEEDED)
+        connection = self._connect()
+        able = all(name in connection.extensions for name in NEEDED)
         if not able:
-            check_plain(self._options, link)
+            check_plain(self._options, connection)
             if delivery is None:
                 _LOG.warning(
                     "the broker at %s (%s) has no leases: queue %s is read at least once, and a "
                     "message can be processed twice after a failure",
                     self._options.url.address,
-                    link.product,
+                    connection.product,
                     ", ".join(self._options.queues),
                 )
             self._many = len(self._options.queues)
-            parts: dict[str, QueueReader] = {q: self._spooled(q) for q in self._options.queues}
+            readers: dict[str, QueueReader] = {q: self._spooled(q) for q in self._options.queues}
             self.leave()
-            return parts
-        found = queues(link, self._options)
+            return readers
+        found = queues(connection, self._options)
         self._many = len(found)
         return {queue: self._chosen(queue) for queue in found}
 
     def _chosen(self, queue: str) -> QueueReader:
         """Return the way to read for the option `delivery`."""
         about = self._options.about(queue)
-        link = self._linked()
-        kind = span_of(link, about).kind
+        connection = self._connect()
+        kind = span_of(connection, about).kind
         if kind == STREAM or about.delivery == PEEK:
-            return PositionReader(about, link, kind)
+            return PositionReader(about, connection, kind)
         if about.delivery in _SPOOLED:
             if _elsewhere(about.starting.of(queue)):
                 raise OptionError(
@@ -154,19 +156,19 @@ class QueueReaders:
                     "or nothing"
                 )
             return self._spooled(queue)
-        return LeasedReader(about, link, kind)
+        return LeasedReader(about, connection, kind)
 
     def _discovered(self, known: Mapping[str, QueueReader]) -> dict[str, QueueReader]:
         """Return readers of new queues that match the pattern."""
         if self._options.pattern is None:
             return {}
-        parts = {}
-        for queue in queues(self._linked(), self._options, some=False):
+        readers = {}
+        for queue in queues(self._connect(), self._options, some=False):
             if queue not in known:
                 # It may be deleted between two requests; then it is ignored.
                 with suppress(QueueGone):
-                    parts[queue] = self._chosen(queue)
-        return parts
+                    readers[queue] = self._chosen(queue)
+        return readers
 
     def _gone(self, queue: str) -> None:
         """Handle the deletion of a queue that the pattern had matched.
@@ -181,21 +183,21 @@ class QueueReaders:
 
     # --- from a checkpoint ----------------------------------------------------------------------
 
-    def _old(self, points: Mapping[str, QueueOffset]) -> dict[str, QueueReader]:
-        parts = {}
-        self._many = max(1, len(points))
-        for queue, point in points.items():
+    def _old(self, offsets: Mapping[str, QueueOffset]) -> dict[str, QueueReader]:
+        readers = {}
+        self._many = max(1, len(offsets))
+        for queue, offset in offsets.items():
             try:
-                parts[queue] = self._of(queue, point)
+                readers[queue] = self._of(queue, offset)
             except QueueGone:
                 if self._options.pattern is not None:
                     self._gone(queue)
                 elif queue in self._options.queues:
                     raise
                 # The query leaves the queue anyway.
-        return parts
+        return readers
 
-    def _of(self, queue: str, point: QueueOffset) -> QueueReader:
+    def _of(self, queue: str, offset: QueueOffset) -> QueueReader:
         """Return the way to read that the checkpoint was begun with."""
         delivery = self._options.delivery
         allowed: dict[type[QueueOffset], tuple[str | None, ...]] = {
@@ -203,10 +205,10 @@ class QueueReaders:
             ClaimOffset: (None, EXACTLY_ONCE),
             LogOffset: (None, PEEK, EXACTLY_ONCE, *_SPOOLED),
         }
-        if delivery not in allowed[type(point)]:
+        if delivery not in allowed[type(offset)]:
             was = (
                 "exactly-once"
-                if isinstance(point, ClaimOffset)
+                if isinstance(offset, ClaimOffset)
                 else "at-least-once or at-most-once"
             )
             raise OffsetError(
@@ -214,21 +216,21 @@ class QueueReaders:
                 f"queue {queue!r}: use that, or a new checkpoint"
             )
         about = self._options.about(queue)
-        if isinstance(point, SpoolOffset):
+        if isinstance(offset, SpoolOffset):
             return self._spooled(queue)
-        link = self._linked()
-        if not all(name in link.extensions for name in NEEDED):
+        connection = self._connect()
+        if not all(name in connection.extensions for name in NEEDED):
             raise SourceError(
                 f"the checkpoint was begun with Harebell, and the broker at {about.url.address} "
-                f"({link.product}) has no leases: use a new checkpoint"
+                f"({connection.product}) has no leases: use a new checkpoint"
             )
-        span = span_of(link, about)
-        _check_kind(about, point, span)
-        if isinstance(point, ClaimOffset):
-            return LeasedReader(about, link, span.kind)
-        return PositionReader(about, link, span.kind)
+        span = span_of(connection, about)
+        _check_kind(about, offset, span)
+        if isinstance(offset, ClaimOffset):
+            return LeasedReader(about, connection, span.kind)
+        return PositionReader(about, connection, span.kind)
 
-    def _check_queues(self, points: Mapping[str, QueueOffset]) -> None:
+    def _check_queues(self, offsets: Mapping[str, QueueOffset]) -> None:
         """Check that every queue of the query is in the checkpoint; queues only there are left.
 
         Raises:
@@ -236,7 +238,7 @@ class QueueReaders:
         """
         if self._options.pattern is not None:
             return
-        requested, found = set(self._options.queues), set(points)
+        requested, found = set(self._options.queues), set(offsets)
         if not requested <= found:
             raise OffsetError(
                 f"the checkpoint belongs to a query over {', '.join(sorted(found))}, and this one "
@@ -245,11 +247,13 @@ class QueueReaders:
 
     # --- made of --------------------------------------------------------------------------------
 
-    def _linked(self) -> BrokerConnection:
-        if self._link is None:
+    def _connect(self) -> BrokerConnection:
+        if self._connection is None:
             name = f"spark: {self._options.pattern or ', '.join(self._options.queues)}"
-            self._link = BrokerConnection(self._options.url, self._options.fetch_timeout, name)
-        return self._link
+            self._connection = BrokerConnection(
+                self._options.url, self._options.fetch_timeout, name
+            )
+        return self._connection
 
     def _spooled(self, queue: str) -> SpooledReader:
         about = self._options.about(queue)
@@ -266,16 +270,21 @@ class QueueReaders:
         more: bool,
     ) -> None:
         """Make the claims of all leased queues in one round trip."""
-        leased = [(part, point) for part, point in requested if isinstance(part, LeasedReader)]
-        wanted = [
-            (part, part.wanted(point, max_messages, octets, more=more)) for part, point in leased
+        leased = [
+            (reader, offset) for reader, offset in requested if isinstance(reader, LeasedReader)
         ]
-        if self._link is not None:
-            claim_together(self._link, [(part, ask) for part, ask in wanted if ask is not None])
+        wanted = [
+            (reader, reader.wanted(offset, max_messages, octets, more=more))
+            for reader, offset in leased
+        ]
+        if self._connection is not None:
+            claim_together(
+                self._connection, [(reader, ask) for reader, ask in wanted if ask is not None]
+            )
 
-    def _long_poll(self, parts: Mapping[str, QueueReader]) -> float:
+    def _long_poll(self, readers: Mapping[str, QueueReader]) -> float:
         # Readers of spools wait in `advance` themselves.
-        spooled = any(isinstance(part, SpooledReader) for part in parts.values())
+        spooled = any(isinstance(reader, SpooledReader) for reader in readers.values())
         return 0.0 if spooled else self._options.long_poll_ms / 1000
 
     def _cut(self, ranges: list[OffsetRange]) -> list[InputPartition]:
@@ -290,13 +299,13 @@ class QueueReaders:
         return [RangePartition(piece, options.url) for piece in pieces]
 
 
-def check_plain(options: Options, link: BrokerConnection) -> None:
+def check_plain(options: Options, connection: BrokerConnection) -> None:
     """Check that a broker without Harebell's extensions supports the options.
 
     Raises:
         SourceError: it does not.
     """
-    broker = f"the broker at {options.url.address} ({link.product})"
+    broker = f"the broker at {options.url.address} ({connection.product})"
     if options.delivery in (EXACTLY_ONCE, PEEK):
         raise SourceError(
             f"{broker} cannot do delivery={options.delivery}, which needs Harebell's leases and "
@@ -319,18 +328,18 @@ def _elsewhere(place: OffsetLimit | None) -> bool:
     return place is not None and place.kind != EARLIEST
 
 
-def _check_kind(options: Options, point: ClaimOffset | LogOffset, span: Span) -> None:
+def _check_kind(options: Options, offset: ClaimOffset | LogOffset, span: Span) -> None:
     """Check that a queue can still be read as the checkpoint was begun.
 
     Raises:
         OffsetError: it has another type now, or the option `delivery` requires another way.
     """
     queue, delivery = options.queue, options.delivery
-    leased, streamed = isinstance(point, ClaimOffset), span.kind == STREAM
+    leased, streamed = isinstance(offset, ClaimOffset), span.kind == STREAM
     # A stream has no leases. Other queues are read by positions only without consuming.
     if leased != streamed or (not leased and delivery == PEEK):
         return
-    if point.generation != span.generation:
+    if offset.generation != span.generation:
         raise OffsetError(
             f"queue {queue!r} was deleted and declared again since the checkpoint, and is a "
             f"{span.kind} queue now, which is read in another way: use a new checkpoint"
@@ -342,7 +351,7 @@ def _check_kind(options: Options, point: ClaimOffset | LogOffset, span: Span) ->
         )
 
 
-def _way(point: QueueOffset) -> type:
-    if isinstance(point, SpoolOffset):
+def _way(offset: QueueOffset) -> type:
+    if isinstance(offset, SpoolOffset):
         return SpooledReader
-    return LeasedReader if isinstance(point, ClaimOffset) else PositionReader
+    return LeasedReader if isinstance(offset, ClaimOffset) else PositionReader

@@ -36,7 +36,7 @@ from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
-_LINKS: dict[tuple[URL, float], BrokerConnection] = {}
+_CONNECTIONS: dict[tuple[URL, float], BrokerConnection] = {}
 """Connections of this worker process, by all settings that distinguish them."""
 
 
@@ -128,19 +128,19 @@ class PartitionRows:
 
     def _fetched(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
         settings = (partition.url, self.fetch_timeout)
-        link = _LINKS.get(settings)
-        if link is None:
-            link = _LINKS[settings] = BrokerConnection(*settings, "spark: task")
+        connection = _CONNECTIONS.get(settings)
+        if connection is None:
+            connection = _CONNECTIONS[settings] = BrokerConnection(*settings, "spark: task")
         for one in partition.ranges:
-            yield from self._range(link, one)
+            yield from self._range(connection, one)
 
-    def _range(self, link: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
+    def _range(self, connection: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Read one range, reconnecting when the connection is lost."""
         position = one.first
         give_up = time.monotonic() + self.fetch_timeout
         while position < one.end:
             try:
-                for batch in link.opened().arrow_batches(
+                for batch in connection.opened().arrow_batches(
                     one.queue,
                     position,
                     one.end,
@@ -170,22 +170,22 @@ class PartitionRows:
                     give_up = time.monotonic() + self.fetch_timeout
                 return
             except ChannelClosed as error:
-                link.channel_is_over()
+                connection.channel_is_over()
                 raise _explained(one, error) from error
             except LOST as error:
-                link.lost()
-                if turned_away(error, known=link.made > 0):
+                connection.lost()
+                if turned_away(error, known=connection.made > 0):
                     raise SourceError(
                         f"a task that reads queue {one.queue!r} is not let in by the broker at "
-                        f"{link.url.address}: {error}"
+                        f"{connection.url.address}: {error}"
                     ) from error
                 if time.monotonic() >= give_up:
                     raise SourceError(
                         f"a task could not read queue {one.queue!r} from position {position} on "
                         f"in {self.fetch_timeout:g} s (fetchTimeout), on as many connections to "
-                        f"{link.url.address} as it took: {error}"
+                        f"{connection.url.address} as it took: {error}"
                     ) from error
-                _LOG.warning("connecting to %s again: %s", link.url.address, error)
+                _LOG.warning("connecting to %s again: %s", connection.url.address, error)
                 time.sleep(_RETRY_SECONDS)
 
 

@@ -96,7 +96,7 @@ class Spool:
     def __init__(self, root: Path, schema: pa.Schema) -> None:
         self.name = secrets.token_hex(8)
         self._root = root
-        self._folder = root / self.name
+        self._directory = root / self.name
         self._schema = schema
         self._file: pa.OSFile | None = None
         self._writer: pa.RecordBatchFileWriter | None = None
@@ -111,8 +111,8 @@ class Spool:
         """
         with self._explained():
             if self._writer is None:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._file = pa.OSFile(str(self._folder / _RECEIVING), "wb")
+                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._file = pa.OSFile(str(self._directory / _RECEIVING), "wb")
                 self._writer = pa.ipc.new_file(self._file, self._schema)
                 self._first = self._end = position
             assert position == self._end, "record batches follow each other"
@@ -125,12 +125,12 @@ class Spool:
             return
         with self._explained():
             self._close()
-            sealed = self._folder / f"{self._first:020d}-{self._end:020d}.arrow"
-            (self._folder / _RECEIVING).rename(sealed)
+            sealed = self._directory / f"{self._first:020d}-{self._end:020d}.arrow"
+            (self._directory / _RECEIVING).rename(sealed)
 
     def forget_before(self, position: int) -> None:
         """Delete committed files."""
-        for _, end, path in _files(self._folder):
+        for _, end, path in _files(self._directory):
             if end <= position:
                 path.unlink(missing_ok=True)
 
@@ -157,7 +157,7 @@ class Spool:
             yield
         except OSError as error:
             raise SpoolError(
-                f"cannot write the spool {self._folder}: {error}; choose another place with the "
+                f"cannot write the spool {self._directory}: {error}; choose another place with the "
                 "option spoolDir"
             ) from error
 
@@ -173,7 +173,7 @@ def plan(
     first: int,
     end: int,
     partitions: int,
-    most: int | None = None,
+    max_rows: int | None = None,
     least: int = SPARK_ROWS_PER_PARTITION,
 ) -> list[SpoolPartition]:
     """Split positions [first, end) into partitions of about equal size.
@@ -184,7 +184,7 @@ def plan(
         first: the first position.
         end: the position after the last.
         partitions: wanted number of partitions; few rows make fewer.
-        most: maximum number of rows of a partition.
+        max_rows: maximum number of rows of a partition.
         least: minimum number of rows of a partition.
 
     Raises:
@@ -201,8 +201,8 @@ def plan(
     if here < end:
         raise FileNotFoundError(f"positions {here} to {end} are not in the spool {root / name}")
     count = max(1, min(partitions, -(-(end - first) // least)))
-    if most is not None:
-        count = max(count, -(-(end - first) // most))
+    if max_rows is not None:
+        count = max(count, -(-(end - first) // max_rows))
     bounds = [first + (end - first) * number // count for number in range(count + 1)]
     return [SpoolPartition(_cut(pieces, low, high)) for low, high in pairwise(bounds)]
 

@@ -141,10 +141,10 @@ class SpooledReader:
         self._receiver.stop()
 
 
-def _own(point: QueueOffset) -> SpoolOffset:
-    if not isinstance(point, SpoolOffset):
+def _own(offset: QueueOffset) -> SpoolOffset:
+    if not isinstance(offset, SpoolOffset):
         raise OffsetError(
-            f"the checkpoint holds the offset {point.to_json()!r}, which belongs to a query of "
+            f"the checkpoint holds the offset {offset.to_json()!r}, which belongs to a query of "
             "another kind of delivery: use a new checkpoint"
         )
-    return point
+    return offset

@@ -63,13 +63,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = PartitionRows.of(self._selection, wanted, self._schema, options)
         self._options: Options | None = options
         self._query: SourceQuery | None = None
-        self._parts: QueueReaders | None = None
+        self._readers: QueueReaders | None = None
         self._initial: dict[str, Any] | None = None
         self._now = False
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors use the address and password in the partitions, where necessary.
-        return self.__dict__ | {"_options": None, "_query": None, "_parts": None}
+        return self.__dict__ | {"_options": None, "_query": None, "_readers": None}
 
     # --- in the process that serves the query ---------------------------------------------------
 
@@ -90,15 +90,15 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Acknowledge what is committed and find the end of the next micro-batch."""
-        points = self._points(start)
-        most, octets = self._asked().window, self._asked().max_bytes_per_trigger
+        offsets = self._offsets(start)
+        max_messages, octets = self._asked().window, self._asked().max_bytes_per_trigger
         if isinstance(limit, ReadMaxRows):
-            most = limit.max_rows
+            max_messages = limit.max_rows
         elif isinstance(limit, ReadMaxBytes):
             octets = min(limit.max_bytes, octets or limit.max_bytes)
-        end = self._asking(points).advance(points, most, octets)
+        end = self._asking(offsets).advance(offsets, max_messages, octets)
         # Return the identical text if nothing is new: Spark compares offsets as text.
-        return start if end == points else self._json(end)
+        return start if end == offsets else self._json(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """Return the ends of the queues, for the query's progress."""
@@ -110,7 +110,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Plan a micro-batch, a new one or, after a restart, one that was not committed."""
-        first, last = self._points(start), self._points(end)
+        first, last = self._offsets(start), self._offsets(end)
         return self._asking(last).plan(first, last)
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -120,38 +120,40 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Close; the broker requeues what is not acknowledged."""
         if self._query is not None:
             self._query.stop()
-        if self._parts is not None:
-            self._parts.leave()
+        if self._readers is not None:
+            self._readers.leave()
 
     def _asked(self) -> Options:
         assert self._options is not None, "only executors have no options"
         return self._options
 
-    def _points(self, offset: dict[str, Any]) -> dict[str, QueueOffset]:
+    def _offsets(self, offset: dict[str, Any]) -> dict[str, QueueOffset]:
         if is_spooled(offset):
             return {self._asked().queue: SpoolOffset.of_json(offset)}
         return offsets_of(offset)
 
-    def _json(self, points: Mapping[str, QueueOffset]) -> dict[str, Any]:
+    def _json(self, offsets: Mapping[str, QueueOffset]) -> dict[str, Any]:
         """Format an offset; one queue over plain AMQP is not nested, as in old checkpoints."""
-        if self._asked().pattern is None and len(points) == 1:
-            (point,) = points.values()
-            if isinstance(point, SpoolOffset):
-                return point.to_json()
-        return offsets_json(points)
+        if self._asked().pattern is None and len(offsets) == 1:
+            (offset,) = offsets.values()
+            if isinstance(offset, SpoolOffset):
+                return offset.to_json()
+        return offsets_json(offsets)
 
-    def _asking(self, points: Mapping[str, QueueOffset] | None) -> SourceQuery:
+    def _asking(self, offsets: Mapping[str, QueueOffset] | None) -> SourceQuery:
         """Return the query; make it on the first call.
 
         Args:
-            points: offsets of the checkpoint; None for a new query.
+            offsets: offsets of the checkpoint; None for a new query.
         """
-        if self._parts is None:
-            self._parts = QueueReaders(self._asked(), self._selection, self._schema)
-        if self._query is None or (points is not None and not self._parts.fit(self._query, points)):
+        if self._readers is None:
+            self._readers = QueueReaders(self._asked(), self._selection, self._schema)
+        if self._query is None or (
+            offsets is not None and not self._readers.fit(self._query, offsets)
+        ):
             if self._query is not None:
                 self._query.stop()
-            self._query = self._parts.query(points)
+            self._query = self._readers.query(offsets)
             if self._now:
                 self._query.prepare()
         return self._query

@@ -31,7 +31,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def files() -> Iterator[tuple[str, Path]]:
     """Return the files of the archive, by their names in it."""
     for package in _PACKAGES:
-        root = _folder(package)
+        root = _directory(package)
         for path in sorted(root.rglob("*")):
             inside = path.relative_to(root)
             if path.suffix not in _SUFFIXES or "__pycache__" in inside.parts:
@@ -98,7 +98,7 @@ def settings(archive: Path, chosen: dict[str, str]) -> dict[str, str]:
     return made
 
 
-def _folder(package: str) -> Path:
+def _directory(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise SessionError(f"the package {package} cannot be found to ship it to executors")

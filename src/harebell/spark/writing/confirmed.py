@@ -47,7 +47,7 @@ class ConfirmedWriter:
     """Publish the rows of a task until all are confirmed.
 
     Args:
-        aim: where they go.
+        target: where they go.
         batches: the rows.
         done: the result, updated while rows are published.
 
@@ -56,15 +56,15 @@ class ConfirmedWriter:
     """
 
     def __init__(
-        self, aim: WriteTarget, batches: Iterator[pa.RecordBatch], done: TaskResult
+        self, target: WriteTarget, batches: Iterator[pa.RecordBatch], done: TaskResult
     ) -> None:
         self.progress = 0
-        self._aim = aim
-        self._pieces = aim.pieces(batches)
-        self._rows = aim.rows()
+        self._target = target
+        self._pieces = target.pieces(batches)
+        self._rows = target.rows()
         self._done = done
         self._kept: deque[_Piece] = deque()
-        self._returns = _Returns(aim, done)
+        self._returns = _Returns(target, done)
 
     def run(self, connection: blocking.Connection) -> None:
         """Publish what is not confirmed, over a new connection.
@@ -73,7 +73,7 @@ class ConfirmedWriter:
             AMQPError: the broker refused them.
             BatchError: a row cannot become a message.
         """
-        options, done = self._aim.options, self._done
+        options, done = self._target.options, self._done
         publisher = RowPublisher(
             connection,
             window=options.max_in_flight,
@@ -105,7 +105,7 @@ class ConfirmedWriter:
     def _publish(self, publisher: RowPublisher, piece: _Piece, before: int) -> None:
         """Publish the unconfirmed rows of one piece, as the window allows."""
         rows, done = self._rows, self._done
-        count = self._aim.load(rows, piece.data)
+        count = self._target.load(rows, piece.data)
         done.rows = max(done.rows, piece.first + count)
         if done.mode == PUBLISHING_ID:
             rows.number_from = (done.task.batch << _ROW_BITS) + piece.first
@@ -122,19 +122,19 @@ class _Returns:
     """Returned messages: publish them to the dead-letter exchange, or count them.
 
     Args:
-        aim: where rows go.
+        target: where rows go.
         done: the result.
     """
 
-    def __init__(self, aim: WriteTarget, done: TaskResult) -> None:
-        self._exchange = aim.options.dead_letter
+    def __init__(self, target: WriteTarget, done: TaskResult) -> None:
+        self._exchange = target.options.dead_letter
         self._done = done
         self._publisher: RowPublisher | None = None
         self._channel: blocking.Channel | None = None
         # No more can be returned at once than are unconfirmed, plus those of the next step.
         # Without a dead-letter exchange a few are enough for the error text.
-        most = 2 * aim.options.max_in_flight
-        self._keep = most if self._exchange else SPARK_EXAMPLES
+        max_kept = 2 * target.options.max_in_flight
+        self._keep = max_kept if self._exchange else SPARK_EXAMPLES
 
     def begin(self, connection: blocking.Connection, publisher: RowPublisher) -> None:
         """Continue with the publisher of a new connection."""

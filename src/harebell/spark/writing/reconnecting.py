@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def run_reconnecting(
-    aim: WriteTarget,
+    target: WriteTarget,
     what: str,
     work: Callable[[Connection], T],
     progress: Callable[[], int] = int,
@@ -35,7 +35,7 @@ def run_reconnecting(
     """Return the result of the work, on as many connections as necessary.
 
     Args:
-        aim: where the broker is, and how long it may be away.
+        target: where the broker is, and how long it may be away.
         what: purpose of the connection, as shown in management.
         work: called again with each new connection.
         progress: grows when the work progresses.
@@ -47,12 +47,12 @@ def run_reconnecting(
         SinkError: the connection was lost, and the broker did not return in time.
         AMQPError: the broker refuses, or was never reached.
     """
-    patience = aim.options.reconnect_timeout
+    patience = target.options.reconnect_timeout
     reached, give_up = -1, 0.0
     while True:
         connection: Connection | None = None
         try:
-            connection = aim.connect(what, rows)
+            connection = target.connect(what, rows)
             known = True
             return work(connection)
         except AMQPError as error:
@@ -63,10 +63,10 @@ def run_reconnecting(
                 reached, give_up = progress(), now + patience
             if now >= give_up:
                 raise SinkError(
-                    f"the connection to {aim.options.url.address} was lost and could not be made "
-                    f"again in {patience:g} s (reconnectTimeout): {error}"
+                    f"the connection to {target.options.url.address} was lost and could not be "
+                    f"made again in {patience:g} s (reconnectTimeout): {error}"
                 ) from error
-            _LOG.warning("lost the connection to %s: %s", aim.options.url.address, error)
+            _LOG.warning("lost the connection to %s: %s", target.options.url.address, error)
         finally:
             if connection is not None:
                 _leave(connection)

@@ -49,23 +49,23 @@ class SinkSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """Return a writer for df.write."""
-        aim = _aim(self.options, schema, overwrite)
-        options = aim.options
+        target = _target(self.options, schema, overwrite)
+        options = target.options
         run = str(uuid.uuid4())
         job = Job(options.publisher or f"spark-job/{run}", run, options.version or 0)
-        return BatchWriter(aim, job)
+        return BatchWriter(target, job)
 
     def streamWriter(  # noqa: N802 - Spark's name
         self, schema: StructType, overwrite: bool
     ) -> StreamWriter:
         """Return a writer for df.writeStream."""
-        aim = _aim(self.options, schema, overwrite=False)
-        if aim.options.publisher is not None:
+        target = _target(self.options, schema, overwrite=False)
+        if target.options.publisher is not None:
             raise OptionError(
                 "the options txnAppId and txnVersion belong to batch writes: a streaming query "
                 "has an id and batch numbers of its own"
             )
-        return StreamWriter(aim)
+        return StreamWriter(target)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Job:
     batch: int
 
 
-def _aim(given: Mapping[str, str], schema: StructType, overwrite: bool) -> WriteTarget:
+def _target(given: Mapping[str, str], schema: StructType, overwrite: bool) -> WriteTarget:
     options: SinkOptions = parse_sink(given)
     if overwrite:
         raise OptionError(
@@ -102,62 +102,62 @@ class BatchWriter(DataSourceArrowWriter):
     """Write a data frame.
 
     Args:
-        aim: where and how to publish.
+        target: where and how to publish.
         job: identity of the write.
     """
 
-    def __init__(self, aim: WriteTarget, job: Job) -> None:
-        self._aim = aim
+    def __init__(self, target: WriteTarget, job: Job) -> None:
+        self._target = target
         self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Write one partition, on an executor."""
         job = self._job
         task = Task.of_job(job.publisher, job.run, job.batch)
-        return _write(self._aim, task, iterator, known=False)
+        return _write(self._target, task, iterator, known=False)
 
     def commit(self, messages: Messages) -> None:
         """Commit the batch: all partitions are written."""
         # A write without a name is never repeated: its publisher is not used again.
-        _commit(self._aim, messages, forget=self._aim.options.publisher is None)
+        _commit(self._target, messages, forget=self._target.options.publisher is None)
 
     def abort(self, messages: Messages) -> None:
         """Abort the batch: a partition failed."""
         # If every task failed there are no results, and yet rows may be staged.
         job = self._job
-        _abort(self._aim, messages, Task(job.publisher, job.run, job.batch, 0, 0))
+        _abort(self._target, messages, Task(job.publisher, job.run, job.batch, 0, 0))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
     """Write the micro-batches of a streaming query.
 
     Args:
-        aim: where and how to publish.
+        target: where and how to publish.
     """
 
-    def __init__(self, aim: WriteTarget) -> None:
-        self._aim = aim
+    def __init__(self, target: WriteTarget) -> None:
+        self._target = target
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Write one partition of a micro-batch, on an executor."""
         task = Task.of_query()
         # The query has connected to the broker before.
-        return _write(self._aim, task, iterator, known=task.batch > 0)
+        return _write(self._target, task, iterator, known=task.batch > 0)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
         """Commit a micro-batch: all partitions are written; repeated after a restart."""
-        _commit(self._aim, messages)
+        _commit(self._target, messages)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         """Abort a micro-batch: a partition failed."""
-        _abort(self._aim, messages)
+        _abort(self._target, messages)
 
 
 class _Writing:
     """Publish the rows of a task.
 
     Args:
-        aim: where and how to publish.
+        target: where and how to publish.
         task: identity of the rows.
         batches: the rows.
 
@@ -165,24 +165,24 @@ class _Writing:
         done: the result.
     """
 
-    def __init__(self, aim: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch]) -> None:
+    def __init__(self, target: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch]) -> None:
         self.done = TaskResult("", task)
-        self._aim = aim
+        self._target = target
         self._batches = batches
         self._way: staged.StagedWriter | confirmed.ConfirmedWriter | None = None
 
     def run(self, connection: Connection) -> None:
         """Continue over a new connection."""
         if self._way is None:
-            mode = self.done.mode = self._aim.mode(connection, EXACTLY_ONCE, _NEEDS)
+            mode = self.done.mode = self._target.mode(connection, EXACTLY_ONCE, _NEEDS)
             kind = staged.StagedWriter if mode == EXACTLY_ONCE else confirmed.ConfirmedWriter
-            self._way = kind(self._aim, self._batches, self.done)
+            self._way = kind(self._target, self._batches, self.done)
         self._way.run(connection)
 
     def give_up(self) -> None:
         """Discard what the failed task has staged."""
         if isinstance(self._way, staged.StagedWriter) and self._way.progress:
-            staged.discard(self._aim, self.done.task)
+            staged.discard(self._target, self.done.task)
 
     def progress(self) -> int:
         """Amount of work that the broker has accepted."""
@@ -190,15 +190,15 @@ class _Writing:
 
 
 def _write(
-    aim: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool
+    target: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool
 ) -> TaskResult:
-    writing = _Writing(aim, task, batches)
+    writing = _Writing(target, task, batches)
     what = f"write {task.publisher}"
     try:
-        run_reconnecting(aim, what, writing.run, writing.progress, known=known)
+        run_reconnecting(target, what, writing.run, writing.progress, known=known)
     except AMQPError as error:
         writing.give_up()
-        address = aim.options.url.address
+        address = target.options.url.address
         raise SinkError(f"rows could not be written to {address}: {error}") from error
     except SinkError:
         # The broker is unreachable, or another run has deleted what was staged.
@@ -214,37 +214,37 @@ def _done(messages: Messages) -> list[TaskResult]:
     return [message for message in messages if isinstance(message, TaskResult)]
 
 
-def _commit(aim: WriteTarget, messages: Messages, *, forget: bool = False) -> None:
+def _commit(target: WriteTarget, messages: Messages, *, forget: bool = False) -> None:
     finished = _done(messages)
     if not finished:
         return
     first = finished[0]
     if first.mode == EXACTLY_ONCE:
         try:
-            committed = staged.commit(aim, first.task, finished, forget=forget)
+            committed = staged.commit(target, first.task, finished, forget=forget)
         except AMQPError as error:
-            address = aim.options.url.address
+            address = target.options.url.address
             raise SinkError(
                 f"batch {first.task.batch} could not be committed at {address}: {error}"
             ) from error
         if committed.repeated:
             _LOG.info("batch %d was committed before", first.task.batch)
         return
-    if aim.options.delivery is None and first.mode == AT_LEAST_ONCE:
+    if target.options.delivery is None and first.mode == AT_LEAST_ONCE:
         _LOG.warning(
-            "%s is not Harebell: rows are published at least once", aim.options.url.address
+            "%s is not Harebell: rows are published at least once", target.options.url.address
         )
-    _complain(aim, finished)
+    _complain(target, finished)
 
 
-def _complain(aim: WriteTarget, finished: list[TaskResult]) -> None:
+def _complain(target: WriteTarget, finished: list[TaskResult]) -> None:
     """Raise an error if rows that must reach a queue did not."""
     rows = sum(one.rows for one in finished)
     refused = sum(one.refused for one in finished)
     if refused:
         raise SinkError(
-            f"{refused} of {rows} rows were refused by {aim.options.url.address} (basic.nack): a "
-            "queue is full and set to reject-publish, or the broker is in trouble"
+            f"{refused} of {rows} rows were refused by {target.options.url.address} (basic.nack): "
+            "a queue is full and set to reject-publish, or the broker is in trouble"
         )
     lost = sum(one.unroutable - one.dead_lettered for one in finished)
     if lost:
@@ -256,21 +256,21 @@ def _complain(aim: WriteTarget, finished: list[TaskResult]) -> None:
         )
 
 
-def _abort(aim: WriteTarget, messages: Messages, job: Task | None = None) -> None:
+def _abort(target: WriteTarget, messages: Messages, job: Task | None = None) -> None:
     """Delete what was staged.
 
     Args:
-        aim: where it is staged.
+        target: where it is staged.
         messages: results of the tasks that have ended.
         job: identity of the write, if known without a result.
     """
     finished = _done(messages)
     staging = [one.task for one in finished if one.mode == EXACTLY_ONCE]
     task = staging[0] if staging else None if finished else job
-    if task is None or aim.options.delivery not in (None, EXACTLY_ONCE):
+    if task is None or target.options.delivery not in (None, EXACTLY_ONCE):
         return
     try:
-        staged.abort(aim, task)
+        staged.abort(target, task)
     except AMQPError as error:
         # The broker deletes it after a while, and never publishes it.
         _LOG.warning("what was staged could not be dropped: %s", error)

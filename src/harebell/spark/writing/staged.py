@@ -38,7 +38,7 @@ class StagedWriter:
     staged.
 
     Args:
-        aim: where they go.
+        target: where they go.
         batches: the rows.
         done: the result.
 
@@ -47,11 +47,11 @@ class StagedWriter:
     """
 
     def __init__(
-        self, aim: WriteTarget, batches: Iterator[pa.RecordBatch], done: TaskResult
+        self, target: WriteTarget, batches: Iterator[pa.RecordBatch], done: TaskResult
     ) -> None:
         self.progress = 0
-        self._columns = aim.written.words
-        self._pieces = aim.pieces(batches)
+        self._columns = target.written.words
+        self._pieces = target.pieces(batches)
         self._done = done
         self._kept: deque[bytes] = deque()
         self._octets = 0
@@ -124,12 +124,12 @@ class StagedWriter:
 
 
 def commit(
-    aim: WriteTarget, task: Task, finished: list[TaskResult], *, forget: bool
+    target: WriteTarget, task: Task, finished: list[TaskResult], *, forget: bool
 ) -> stages.Committed:
     """Publish what tasks have staged, unless the batch is committed already.
 
     Args:
-        aim: where the rows go.
+        target: where the rows go.
         task: any task of the batch.
         finished: results of all tasks.
         forget: whether to delete the publisher, which has no other batches.
@@ -144,28 +144,28 @@ def commit(
         with _telling(task):
             # For a batch without rows this may be the first request of this run to the broker.
             channel.stage_open(task.publisher, task.run)
-            return _commit(aim, channel, task, finished)
+            return _commit(target, channel, task, finished)
 
     rows = sum(one.rows for one in finished)
-    committed = run_reconnecting(aim, "commit", work, known=True, rows=rows)
+    committed = run_reconnecting(target, "commit", work, known=True, rows=rows)
     if forget:
-        _forget(aim, task)
+        _forget(target, task)
     return committed
 
 
-def _forget(aim: WriteTarget, task: Task) -> None:
+def _forget(target: WriteTarget, task: Task) -> None:
     """Delete a publisher that is not used again; an error here changes nothing published."""
     try:
-        with aim.connect("commit") as connection:
+        with target.connect("commit") as connection:
             connection.channel(confirms=False).publisher_forget(task.publisher)
     except AMQPError as error:
         _LOG.warning("the publisher %s is not forgotten yet: %s", task.publisher, error)
 
 
 def _commit(
-    aim: WriteTarget, channel: blocking.Channel, task: Task, finished: list[TaskResult]
+    target: WriteTarget, channel: blocking.Channel, task: Task, finished: list[TaskResult]
 ) -> stages.Committed:
-    options = aim.options
+    options = target.options
     try:
         return channel.stage_commit(
             task.publisher,
@@ -200,13 +200,13 @@ def _commit(
         ) from error
 
 
-def abort(aim: WriteTarget, task: Task) -> None:
+def abort(target: WriteTarget, task: Task) -> None:
     """Delete what tasks have staged.
 
     Raises:
         AMQPError: the broker cannot be reached; it deletes staged rows after a while itself.
     """
-    with aim.connect("abort") as connection:
+    with target.connect("abort") as connection:
         if _STAGE not in connection.extensions:
             return
         try:
@@ -217,10 +217,10 @@ def abort(aim: WriteTarget, task: Task) -> None:
             _LOG.debug("no task of %s has staged anything", task.publisher)
 
 
-def discard(aim: WriteTarget, task: Task) -> None:
+def discard(target: WriteTarget, task: Task) -> None:
     """Delete what one attempt has staged; if that fails the broker does it after a while."""
     try:
-        with aim.connect("discard") as connection:
+        with target.connect("discard") as connection:
             connection.channel(confirms=False).stage_discard(
                 task.publisher, task.run, batch=task.batch, part=task.part, attempt=task.attempt
             )

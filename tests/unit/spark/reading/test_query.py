@@ -104,7 +104,7 @@ def test_every_queue_is_asked_although_there_are_more_than_messages_wanted() -> 
         ends = one.advance(one.advance(ends, 2, None), 2, None)
         assert ends == start | at(**{busy: 5})
         assert one.advance(ends, 2, None) == ends
-        assert [part.finished for part in one.parts.values()] == [1] * 7
+        assert [reader.finished for reader in one.readers.values()] == [1] * 7
 
 
 def test_octets_are_shared_too() -> None:
@@ -114,16 +114,16 @@ def test_octets_are_shared_too() -> None:
 def test_nothing_new_is_the_same_point() -> None:
     one = query(a=5)
     assert one.advance(at(a=5), 20, None) == at(a=5)
-    assert one.parts["a"].finished == 0
+    assert one.readers["a"].finished == 0
 
 
 def test_a_query_that_drains_finishes_its_parts_at_the_end() -> None:
     one = query(a=5, b=5)
     one.prepare()
     assert one.advance(at(a=0, b=0), 20, None) == at(a=5, b=5)
-    assert [part.finished for part in one.parts.values()] == [0, 0]
+    assert [reader.finished for reader in one.readers.values()] == [0, 0]
     assert one.advance(at(a=5, b=5), 20, None) == at(a=5, b=5)
-    assert [part.finished for part in one.parts.values()] == [1, 1]
+    assert [reader.finished for reader in one.readers.values()] == [1, 1]
 
 
 def test_only_what_moved_is_planned() -> None:
@@ -156,4 +156,4 @@ def test_the_end_is_told_when_every_part_knows_it() -> None:
 def test_all_parts_are_left() -> None:
     one = query(a=5, b=5)
     one.stop()
-    assert all(part.stopped for part in one.parts.values())
+    assert all(reader.stopped for reader in one.readers.values())
