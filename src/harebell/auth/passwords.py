@@ -21,11 +21,11 @@ from harebell.base.hash_names import SHA256 as SHA256
 from harebell.base.hash_names import SHA512 as SHA512
 
 SALT_BYTES = 4
-"""The salt of RabbitMQ's forms."""
+"""Salt length of RabbitMQ's formats."""
 SCRYPT_SALT_BYTES = 16
 _DIGESTS = {SHA256: "sha256", SHA512: "sha512", MD5: "md5"}
 _LOG_N, _R, _P = 14, 8, 1
-"""The parameters of new hashes; those of a stored hash stand in it."""
+"""Parameters of new hashes; a stored hash contains its own."""
 _MOST_LOG_N, _MOST_R, _MOST_P = 17, 16, 16
 _HASH_BYTES = 32
 _BLOCK_BYTES = 128

@@ -18,7 +18,7 @@ from harebell.base.slices import Slices
 _SECRET_BYTES = 32
 
 Later = Callable[["Doubt", str, Callable[[bool], None], Callable[[], bool]], None]
-"""Compares a password in its own time: what, for which address, whom to tell, whether still to."""
+"""Compares a slow password: password, address, callback, whether it is still needed."""
 
 
 def is_loopback(address: str) -> bool:

@@ -22,9 +22,9 @@ from harebell.auth.saslprep import prepared
 SHA1 = "SCRAM-SHA-1"
 SHA256 = "SCRAM-SHA-256"
 DIGESTS = {SHA256: "sha256", SHA1: "sha1"}
-"""The mechanisms and their hash functions, the better ones first."""
+"""The mechanisms and their hash functions, strongest first."""
 ITERATIONS = 4096
-"""The least that RFC 5802 and RFC 7677 allow."""
+"""Minimum of RFC 5802 and RFC 7677."""
 SALT_BYTES = 16
 
 

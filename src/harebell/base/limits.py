@@ -1,66 +1,66 @@
-"""Every limit of the broker and the client: its name, its unit, its default, and one home.
+"""All limits of the broker and the client, with units and defaults.
 
-Names end in the unit. A limit that a user may change is repeated, by the same name, in the
-configuration (`harebell.server.config`), whose defaults come from here.
+Names end in the unit. A limit that can be configured has the same name in the configuration
+(`harebell.server.config`), whose default is the value here.
 """
 
 from __future__ import annotations
 
 # --- frames and connections ---------------------------------------------------------------------
 FRAME_MAX_BYTES = 131_072
-"""Largest frame offered in connection.tune, in octets, header and end octet included."""
+"""Largest frame offered in connection.tune, header and end octet included."""
 FRAME_MIN_BYTES = 4_096
-"""Smallest frame-max a client may ask for (AMQP 0-9-1 4.2.3, frame-min-size)."""
+"""Smallest frame-max that a client may choose (AMQP 0-9-1 4.2.3, frame-min-size)."""
 FRAME_FUDGE_BYTES = 8
-"""Tolerance over frame-max for clients that forget to count the frame's own eight octets."""
+"""Tolerance over frame-max for clients that do not count the eight bytes of the frame."""
 FRAME_OVERHEAD_BYTES = 8
-"""Octets of a frame that are not payload: type, channel, size, end."""
+"""Bytes of a frame that are not payload: type, channel, size, end."""
 HANDSHAKE_FRAME_BYTES = 4_096
-"""Largest frame accepted before connection.tune-ok, as with RabbitMQ 3.13."""
+"""Largest frame accepted before connection.tune-ok, as in RabbitMQ 3.13."""
 CHANNEL_MAX = 2_047
-"""Highest number of channels per connection offered in connection.tune."""
+"""Most channels per connection offered in connection.tune."""
 HEARTBEAT_SECONDS = 60
 """Heartbeat interval offered in connection.tune."""
 HANDSHAKE_TIMEOUT_SECONDS = 10.0
 """Time from connecting to connection.open-ok."""
 UNAUTHENTICATED_CONNECTIONS = 4_096
-"""Connections that have not logged in yet; one more is turned away."""
+"""Most connections that are not authenticated yet; more are refused."""
 UNAUTHENTICATED_PER_ADDRESS = 1_024
-"""The same from one address, behind which there may be many clients."""
+"""The same from one address, which many clients may share."""
 CLOSE_TIMEOUT_SECONDS = 10.0
-"""Time we wait for close-ok after sending connection.close."""
+"""Time to wait for close-ok after sending connection.close."""
 REFUSAL_PAUSE_SECONDS = 3.0
-"""Pause before a connection that failed to log in is cut: slows down guessing."""
+"""Delay before a connection that failed to authenticate is closed: slows down guessing."""
 NEGOTIATION_FAILURES = 200
-"""Exceptions in a row, before any connection is open, after which an address is turned away."""
+"""Handshake failures in a row from an address after which it is refused."""
 NEGOTIATION_WINDOW_SECONDS = 60.0
-"""Time within which they have to happen."""
+"""Time within which these failures have to happen."""
 NEGOTIATION_BLOCK_SECONDS = 10.0
-"""Time that such an address is turned away."""
+"""Time for which such an address is refused."""
 NEGOTIATION_OFFENDERS = 4_096
-"""Addresses whose failures are remembered."""
+"""Addresses whose failures are kept."""
 PERMISSION_CACHE_ENTRIES = 1_024
-"""Names whose permission is remembered, per user and vhost."""
+"""Names whose permission is cached, per user and vhost."""
 PATTERN_CACHE_ENTRIES = 512
-"""Patterns of permissions and policies that are kept ready to be searched for."""
+"""Patterns of permissions and policies that are kept compiled."""
 PATTERN_STEPS = 5_000
-"""Steps of a pattern that is followed in all ways at once; one with more is left to `re`."""
+"""States of a pattern that is simulated as an automaton; larger ones are left to `re`."""
 REPLY_TEXT_BYTES = 255
-"""Longest reply text; a shortstr cannot carry more."""
+"""Longest reply text (a shortstr)."""
 NAME_BYTES = 255
 """Longest exchange, queue or routing-key name (a shortstr)."""
 SEGMENT_FRAME_BYTES = 65_535
-"""Largest frame offered in AMQP 0-10, whose frames have a size of two octets."""
+"""Largest frame offered in AMQP 0-10, whose frame size has two bytes."""
 SEGMENT_MAX_BYTES = 1_048_576
-"""Largest control, command or header of AMQP 0-10 that is put together from frames."""
+"""Largest segment that can be configured (1 GiB)."""
 SESSION_TIMEOUT_SECONDS = 86_400
-"""Longest that a session of AMQP 0-10 lives without a channel; it may ask for less."""
+"""Longest time that a session of AMQP 0-10 lives without a channel."""
 REPLAY_BYTES = 16_777_216
-"""Octets of unconfirmed commands that such a session keeps; above, it gets no more deliveries."""
+"""Unconfirmed commands that such a session keeps; above, it gets no more deliveries."""
 TABLE_DEPTH = 32
 """Deepest nesting of tables and arrays inside a field table."""
 VOID_ARRAY_ITEMS = 1_024
-"""Most values in an array of transitional 0-10 whose values take no octets."""
+"""Most values in an array of transitional 0-10 whose values take no bytes."""
 
 # --- messages -----------------------------------------------------------------------------------
 MESSAGE_MAX_BYTES = 134_217_728
@@ -72,235 +72,235 @@ REPLIES_UNSENT_BYTES = 134_217_728
 CONSUMERS_PER_CHANNEL = 0
 """Most consumers on one channel; 0 is no limit."""
 REFERENCES_PER_SESSION = 256
-"""Message bodies that one session may send in pieces at the same time (message.open)."""
+"""Most message bodies that one session sends in pieces at the same time (message.open)."""
 REFERENCE_NAME_BYTES = 1_024
 """Longest name of such a body."""
 CHECKPOINTS_BYTES = 67_108_864
-"""What is kept of bodies whose sending was interrupted, all together (64 MiB)."""
+"""Memory for bodies whose sending was interrupted (64 MiB)."""
 CHECKPOINT_SECONDS = 3_600
-"""How long that is kept."""
+"""Time that such a body is kept."""
 
 # --- memory and back-pressure -------------------------------------------------------------------
 OUTPUT_HIGH_BYTES = 1_048_576
 """Unsent output of a connection above which its consumers get no more deliveries."""
 OUTPUT_STOP_BYTES = 4_194_304
-"""Unsent output of a connection above which we stop reading from it."""
+"""Unsent output of a connection above which it is not read."""
 READ_BUFFER_BYTES = 262_144
-"""Size of the one buffer that all connections are read through."""
+"""Size of the one buffer for reading all connections."""
 SMALL_READ_BYTES = 16_384
-"""Octets of it that are used while what is read may have to wait for another turn."""
+"""Bytes of it that are used while frames may have to wait for another turn."""
 MEMORY_HIGH_WATERMARK = 0.4
-"""Share of the machine's memory that queued messages may take before publishers are blocked."""
+"""Part of the machine's memory for queued messages above which publishers are blocked."""
 MEMORY_LOW_SHARE = 0.9
-"""Publishers are let go again when memory falls to this share of the high watermark."""
+"""Publishers are unblocked when memory falls to this part of the high watermark."""
 MESSAGE_OVERHEAD_BYTES = 192
-"""What a queued message is counted beside its body and properties."""
+"""Memory that is counted for a queued message besides its body and properties."""
 HELD_AGAIN_BYTES = 24
-"""What each further queue is counted that holds a message which is in memory anyway."""
+"""Memory that is counted for each further queue with a message that is in memory."""
 SHARED_BODY_BYTES = 4096
-"""Size from which a body is counted once that several messages have: copies of one another."""
+"""Size from which a body that several messages share is counted once."""
 SHARED_BY_QUEUES = 8
-"""How many queues have to hold what comes to a transient queue for it to stay in memory."""
+"""Number of queues with a message from which transient queues keep it in memory."""
 TRANSACTION_BYTES = 134_217_728
-"""Memory that the publishes of one transaction take until its commit (128 MiB)."""
+"""Most memory of the publishes of one transaction until its commit (128 MiB)."""
 DELIVERY_LIMIT = 20
-"""Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
+"""Default `x-delivery-limit` of a quorum queue."""
 DEAD_LETTERS_PER_TICK = 1_000
-"""Dead letters that no queue took, of which one queue tries again at a time."""
+"""Dead letters that no queue took, of which one queue resends so many at a time."""
 DELAY_MAX_MS = 4_294_967_295
-"""Longest delay of a message: 49 days. One that asks for more is not delayed, as with RabbitMQ."""
+"""Longest delay of a message: 49 days. With a longer one it is not delayed, as in RabbitMQ."""
 RETRY_DELAYS = 64
-"""Most delays in `x-retry-delays`, and so the most times that a message is tried again."""
+"""Most delays in `x-retry-delays`, and so the most retries of a message."""
 RELEASED_PER_TURN = 1_000
-"""Delayed messages of one exchange that go on in one turn; the others follow in the next."""
+"""Delayed messages of one exchange that are routed in one turn."""
 COUNTED_PER_TURN = 5_000
-"""Messages of one queue whose bodies are counted in one turn, when a limit of octets is new."""
+"""Messages of one queue whose bodies are counted in one turn, after a byte limit was set."""
 TRIMMED_PER_TURN = 1_000
-"""Messages that leave one queue in one turn because they are too many or too large together."""
+"""Messages that one queue drops in one turn because it is over a limit."""
 LETTERS_PER_TURN = 200
-"""Messages that leave one queue for a dead-letter exchange in one turn as they are too many."""
+"""Messages that one queue dead-letters in one turn because it is over a limit."""
 CHAINED_PER_TURN = 100
-"""Dead letters that follow from one publish before full queues drop in turns what they get."""
+"""Dead letters caused by one publish in one turn; later ones are dropped in later turns."""
 REFUSED_PER_TURN = 1_000
-"""Dead letters of refused messages that are sent in one turn; the others follow in the next."""
+"""Dead letters of refused messages that are sent in one turn."""
 TRANSACTION_AT_ONCE = 200
-"""Publishes and settlements of a transaction that take effect in one turn; more take several."""
+"""Publishes and settlements of a transaction that are done in one turn; more take several."""
 TRANSACTION_SLICE = 16
-"""Of them that one slice does, or reads, or writes."""
+"""Number of them in one slice."""
 LETTER_UNITS = 25
-"""What it counts to publish a dead letter, or a message whose delay is over."""
+"""Work units of publishing a dead letter, or a message whose delay is over."""
 EXPIRED_PER_TURN = 1_000
-"""Messages of one queue that expire in one turn; the others follow in the next."""
+"""Messages of one queue that expire in one turn."""
 STREAM_RECENT_MESSAGES = 256
-"""Messages that a stream with several consumers keeps for the others; a power of two."""
+"""Messages that a stream with several consumers keeps in memory; a power of two."""
 STREAM_RECENT_BODY_BYTES = 1_024
-"""One with a larger body is read again for each."""
+"""A message with a larger body is read again for each consumer."""
 STREAM_SCAN_MESSAGES = 2_000
-"""Messages that a stream's consumer with a filter passes over in one turn."""
+"""Messages that a stream consumer with a filter skips in one turn."""
 STREAM_TRACKED_TAGS = 65_535
-"""Consumer tags of which one stream keeps the offset."""
+"""Consumer tags with tracked offsets in one stream."""
 NO_LOCAL_FORGOTTEN = 1_024
-"""Settled messages of which a queue with a no-local consumer still knows the connection."""
+"""Settled messages whose connection a queue with a no-local consumer still has."""
 NO_LOCAL_RUNS = 65_536
-"""Runs of messages in a stream that it remembers not to show to one no-local consumer."""
+"""Ranges of messages in a stream that one no-local consumer skips."""
 RECENT_HISTORY_MESSAGES = 20
-"""Messages that a recent history exchange keeps, unless it says otherwise."""
+"""Default number of messages that a recent history exchange keeps."""
 GROUP_WAITING_MESSAGES = 100_000
-"""Messages that a queue with ordering keys passes over, and remembers, as their keys are held."""
+"""Messages that a queue with ordering keys skips, and keeps, as their keys are held."""
 GROUP_SCAN_MESSAGES = 2_000
-"""Messages that such a queue passes over in one turn."""
+"""Messages that such a queue skips in one turn."""
 BROWSED_PER_TURN = 1_000
 """Messages that a browser is shown in one turn."""
 GROUP_KEY_LETTERS = 255
-"""Letters of an ordering key that tell it from others."""
+"""Length to which ordering keys are compared."""
 ROUTE_CACHE_ENTRIES = 4_096
-"""Routing keys whose destinations an exchange remembers."""
+"""Routing keys whose destinations an exchange caches."""
 CONVERSIONS_KEPT_COUNT = 64
-"""Property lists that were converted for peers of another protocol family and are remembered."""
+"""Converted property lists that are cached."""
 CONVERSIONS_KEPT_BYTES = 131_072
-"""The longest property list of which the conversion is remembered: that of a largest frame."""
+"""Longest property list whose conversion is cached: that of a largest frame."""
 DUMP_FRAME_BYTES = 1_048_576
-"""The longest frame that `harebell dump` keeps to decode it; longer bodies are only counted."""
+"""Longest frame that `harebell dump` decodes; longer bodies are only counted."""
 
 SPARING_SCAN_MESSAGES = 1_000
-"""Messages that a queue which is too full looks through for one that may go, past files."""
+"""Messages that a full queue searches for one to drop, past files."""
 FILE_DELIVERIES_COUNT = 5
-"""Deliveries of a file without acknowledgement after which it is a dead letter (AMQP 0-8, file)."""
+"""Deliveries of a file without acknowledgement until it is dead-lettered (AMQP 0-8, file)."""
 FILE_ASIDE_COUNT = 1_000
-"""Files that a channel gave back for others, and that it is not delivered again."""
+"""Files that a channel has returned for others and does not get again."""
 FILE_RETRY_MS = 100
-"""How often a file that waits for room in a queue, or for another consumer, is looked at."""
+"""Interval of checks for a file that waits for room in a queue or for another consumer."""
 STREAM_WINDOW_MESSAGES = 256
-"""Packets that wait for a consumer which is slower than they come, unless it asks otherwise."""
+"""Default number of packets that wait for a slow consumer."""
 STREAM_WINDOW_BYTES = 1_048_576
-"""Octets of their bodies, unless it asks otherwise."""
+"""Default size of the bodies of these packets."""
 RATE_SLACK_MS = 20
-"""Time that a rate of transfer makes up for when a timer comes late."""
+"""Time that a transfer rate makes up for when a timer is late."""
 STREAM_RETRY_MS = 50
-"""How often a consumer of packets whose socket takes nothing is looked at."""
+"""Interval of checks for a packet consumer whose socket is full."""
 STAGED_FILES_COUNT = 10_000
-"""Files that are staged and not published yet; one more is refused."""
+"""Most staged files that are not published yet."""
 STAGED_CHUNK_BYTES = 65_536
-"""Octets of a file that is being staged which are gathered before they are written."""
+"""Bytes of a staged file that are gathered before they are written."""
 STAGED_KEEP_SECONDS = 86_400
-"""Time that a staged file is kept without being continued or published: a day."""
+"""Time that an unused staged file is kept: a day."""
 
 BULK_ROWS = 16_384
-"""Most rows in one batch of a bulk read, whatever is asked for."""
+"""Most rows in one batch of a bulk read."""
 BULK_OCTETS = 2_097_152
-"""Most octets of messages in it, but for a single larger message (2 MiB)."""
+"""Most bytes of messages in it, except for a single larger message (2 MiB)."""
 BULK_SCAN_BYTES = 4_194_304
-"""What one bulk read looks at, with a filter that lets little through (4 MiB)."""
+"""Most bytes that one bulk read with a filter scans (4 MiB)."""
 BULK_READS_PER_TURN = 4
-"""Bulk reads that one connection is served in a turn, while its output has room."""
+"""Bulk reads of one connection that are answered in a turn, while its output has room."""
 BULK_READS_WAITING = 1_024
-"""Bulk reads that one connection may have under way."""
+"""Most bulk reads of one connection in progress."""
 
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
-"""Unacknowledged messages that a consumer of the client takes ahead, by default."""
+"""Default prefetch of a consumer of the client."""
 CLIENT_BUFFER_MESSAGES = 10_000
-"""Messages read for consumers that do not take them, above which the client stops reading."""
+"""Messages buffered for slow consumers above which the client stops reading."""
 REPLY_TIMEOUT_SECONDS = 10.0
-"""Longest wait of a client for the reply to a request, by default."""
+"""Default timeout of a client for the reply to a request."""
 CLOSE_BLOCKED_SECONDS = 1.0
-"""Time we wait for close-ok of a broker that has blocked us and so does not read."""
+"""Time to wait for close-ok of a broker that has blocked the client and does not read."""
 CLIENT_WRITE_BYTES = 65_536
-"""Output that the blocking client gathers before it writes without being asked."""
+"""Output that the blocking client gathers before it writes on its own."""
 ROWS_PER_PUBLISH_BYTES = 1_048_576
-"""Octets of rows that become output in one go."""
+"""Bytes of rows that are encoded at once."""
 BULK_READS_AHEAD = 4
-"""Bulk reads that the client has under way at a time."""
+"""Bulk reads that the client has in progress at a time."""
 PUBLISH_WINDOW = 10_000
-"""Publishes of a bulk that wait for their confirm at the same time."""
+"""Most unconfirmed publishes of a bulk publish."""
 RECOVERY_FIRST_SECONDS = 0.5
 """Longest delay before the first attempt to recover a connection."""
 RECOVERY_MOST_SECONDS = 30.0
 """Longest delay between attempts to recover a connection."""
 
-# --- the shell ----------------------------------------------------------------------------------
+# --- the server ---------------------------------------------------------------------------------
 WORK_USER_UNITS = 4_000
-"""Units of work, of about a microsecond each, that one user may cause in one turn."""
+"""Work units, of about a microsecond each, of one user in one turn."""
 WORK_TURN_UNITS = 8_000
-"""Units of work that was put off and is done in one turn, for all users together."""
+"""Units of deferred work in one turn, for all users together."""
 WORK_SLICE_UNITS = 1_000
-"""Units after which the next connection or operation of the same user has its turn."""
+"""Units after which the next connection or operation of the same user is served."""
 WORK_LEAST_UNITS = 100
-"""Units that the end of a connection gets at once, whatever its user has spent."""
+"""Units that closing a connection gets at once, whatever its user has spent."""
 WORK_LOOK_UNITS = 16
-"""Units after which the estimate of what was done is compared with the clock."""
+"""Units after which the estimate is compared with the clock."""
 POLICY_UNITS = 8
-"""What it counts to bring a queue or an exchange in line with the policies."""
+"""Work units of applying the policies to a queue or an exchange."""
 REMOVED_QUEUE_UNITS = 20
-"""What it counts to delete a queue."""
+"""Work units of deleting a queue."""
 REMOVED_BINDING_UNITS = 3
-"""What it counts to remove a binding of what is deleted."""
+"""Work units of removing a binding of a deleted object."""
 REMOVED_CONSUMER_UNITS = 2
-"""What it counts to remove a consumer of a channel that is over."""
+"""Work units of removing a consumer of a closed channel."""
 REMOVED_AT_ONCE = 50
-"""Queues, bindings or consumers that go at once with a connection; more go in slices."""
+"""Queues, bindings or consumers that are removed at once; more are removed in slices."""
 COMMAND_ENTRY_UNITS = 4
-"""Units of work that an entry counts which a command looks at, such as one queue of a list."""
+"""Work units of an entry that a command examines, such as one queue of a list."""
 WORK_FRAME_UNITS = 2
-"""What an ordinary frame, or a whole publish to one queue, counts."""
+"""Work units of an ordinary frame, or a whole publish to one queue."""
 REFUSED_AT_ONCE = 16
-"""Deliveries that one method refuses or gives back in one go: each may become a dead letter."""
+"""Deliveries that one method rejects or requeues at once: each may become a dead letter."""
 SETTLED_AT_ONCE = 1_000
-"""Deliveries that one method settles in one go; where it means more it is done in slices."""
+"""Deliveries that one method settles at once; more are settled in slices."""
 WRITE_HIGH_BYTES = 65_536
-"""Octets that a socket may keep us waiting with before its consumers are held back."""
+"""Bytes waiting for a socket above which its consumers get no more deliveries."""
 WRITE_LOW_BYTES = 16_384
-"""Octets below which they are served again."""
+"""Bytes below which they get deliveries again."""
 WRITE_PIECE_BYTES = 1_048_576
-"""What of a longer output goes to a socket at a time (1 MiB); what it cannot send is copied."""
+"""Bytes of a longer output written to a socket at a time (1 MiB); the unsent rest is copied."""
 WRITE_PIECES_PER_TURN = 2
-"""Such pieces that one connection writes before others have their turn."""
+"""Such pieces that one connection writes per turn."""
 LONG_BODY_BYTES = 1_048_576
 """Body size from which frames are encoded when the socket takes them (1 MiB)."""
 FULL_READS_PER_TURN = 4
-"""Reads that fill the buffer which one socket gets before the others have their turn."""
+"""Reads of a full buffer from one socket per turn."""
 WRITE_TURN_SECONDS = 0.004
-"""Time in which connections are written in one turn; the others follow in the next."""
+"""Time for writing to connections in one turn."""
 LINGER_SECONDS = 3.0
-"""Time a closed connection's peer has to end its side before the socket is cut."""
+"""Time that the peer of a closed connection has to close its side."""
 TICK_SECONDS = 0.5
-"""How often heartbeats and deadlines are looked at."""
+"""Interval of checks of heartbeats and deadlines."""
 TICK_LATE_SECONDS = 0.5
-"""A tick that comes later than this shows that the process itself stood still meanwhile."""
+"""Delay of a tick from which the process is known to have been suspended."""
 CONSUMER_TIMEOUT_MS = 1_800_000
-"""Time that a delivery may go without acknowledgement before its channel is closed."""
+"""Time that a delivery may be unacknowledged before its channel is closed."""
 CONSUMER_TIMEOUT_MAX_MS = 315_360_000_000
-"""The longest such time that can be configured: ten years."""
+"""Longest such time that can be configured: ten years."""
 TIMEOUT_MARKS = 32
-"""Marks that a channel's deliveries get over their timeout: it is kept to that share of itself."""
+"""Marks that a channel sets per ack timeout: its precision is one part in so many."""
 SHUTDOWN_SECONDS = 3.0
-"""Time that clients have to read what is left when the broker stops, unless it is configured."""
+"""Default time that clients have to read the remaining output when the broker stops."""
 SHUTDOWN_QUIET_SECONDS = 0.3
 """Time that they have to answer connection.close when they have read everything."""
 SHUTDOWN_LOOK_SECONDS = 0.02
-"""How often that is looked at."""
+"""Interval of checks for that."""
 STORE_END_SECONDS = 3.0
-"""Time that the last batches have to be written when the broker stops."""
+"""Time to write the last commits when the broker stops."""
 COLLECT_YOUNG_OBJECTS = 5_000
-"""New objects after which the collector of cycles looks at them, in about 1 ms."""
+"""New objects until a young garbage collection, of about 1 ms."""
 COLLECT_MIDDLE_COLLECTIONS = 10
-"""Young collections after which it looks at all that has lived on since, in 5 to 10 ms."""
+"""Young collections until a middle one, of 5 to 10 ms."""
 COLLECT_OLD_COLLECTIONS = 100_000
-"""Middle collections after which it may look at everything: minutes of crowded turns, or more."""
+"""Middle collections until a full one: minutes of busy turns, or more."""
 HEAP_TRIM_BYTES = 67_108_864
-"""Messages that went since memory was given back, after which the heap is trimmed (64 MiB)."""
+"""Freed messages after which the heap is trimmed (64 MiB)."""
 HEAP_KEEP_BYTES = 16_777_216
-"""Freed memory at the top of the heap that is kept for the next turn."""
+"""Freed memory at the top of the heap that is kept when it is trimmed."""
 HEAP_MAP_BYTES = 4_194_304
-"""Size from which a buffer is mapped by itself and given back when it is freed."""
+"""Size from which a buffer is mapped by itself and unmapped when it is freed."""
 ACCEPTS_PER_TURN = 100
-"""Connections that a TLS listener accepts at a time; the others follow in the next turn."""
+"""Connections that a TLS listener accepts per turn."""
 ACCEPT_PAUSE_SECONDS = 1.0
-"""Time that it accepts none when the system has no files or memory for more."""
+"""Time without accepting connections after the system had no files or memory for more."""
 BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
-"""Longest path of the control socket: sun_path of unix(7) without its closing zero."""
+"""Longest path of the control socket: sun_path of unix(7) without its final zero."""
 CONTROL_LINE_BYTES = 67_108_864
 """Longest request on the control socket: one with definitions (64 MiB)."""
 USER_NAME_BYTES = 255
@@ -312,38 +312,38 @@ PARAMETER_NAME_BYTES = 255
 POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 30.0
-"""Time that either side of the control socket waits for the other."""
+"""Timeout of both sides of the control socket."""
 LAG_STEP_SECONDS = 0.005
-"""How often `harebell status --lag` looks whether the event loop is late."""
+"""Interval of measurements of `harebell status --lag`."""
 LAG_MOST_SECONDS = 3600.0
-"""How long it looks at most."""
+"""Longest time that it measures."""
 CONTROL_COMMAND_SECONDS = 60.0
-"""Time that the command line waits until what it asked for is on disk."""
+"""Time that the command line waits until a change is on disk."""
 CONTROL_IMPORT_SECONDS = 600.0
-"""Time that the command line waits until the broker has taken in definitions."""
+"""Time that the command line waits until definitions are imported."""
 
 # --- Spark --------------------------------------------------------------------------------------
 SPARK_ROWS_PER_TRIGGER = 250_000
-"""Most messages in one micro-batch, and unacknowledged, by default."""
+"""Default number of messages in one micro-batch, and of unacknowledged ones."""
 SPARK_ROWS_PER_BATCH = 8_192
 """Rows of an Arrow record batch; Spark is fastest between 1,000 and 8,000."""
 SPARK_ROWS_PER_BATCH_MOST = 65_536
-"""Largest number of rows that may be asked for in one record batch."""
+"""Most rows per record batch that can be configured."""
 SPARK_BATCH_BYTES = 16_777_216
-"""Octets of messages after which a record batch ends, however few rows it has."""
+"""Bytes of messages after which a record batch ends, however few rows it has."""
 SPARK_CONSUMERS = 64
-"""Consumers of one queue over plain AMQP; a prefetch that needs more of them is none."""
+"""Most consumers of one queue over plain AMQP; a prefetch that needs more is refused."""
 SPARK_ROWS_PER_PARTITION = 1_024
 """Fewer rows than this are not split into more partitions."""
 COLUMN_BYTES = 2_000_000_000
-"""Most octets in one column of a record batch: Arrow counts them with 31 bits."""
+"""Most bytes in one column of a record batch: Arrow counts them with 31 bits."""
 PREFETCH_MOST = 65_535
 """Largest prefetch-count of a consumer (basic.qos has a short)."""
 SPARK_LONG_POLL_SECONDS = 0.2
-"""Time that an idle query waits for a message before it answers Spark."""
+"""Time that an idle query waits for a message before it replies to Spark."""
 SPARK_DOUBT_SECONDS = 0.2
-"""Time after which the answer that a queue has neither messages nor consumers may mean that nobody
-could be asked."""
+"""Time after which an empty result, neither messages nor consumers, may mean that the broker could
+not be reached."""
 SPARK_QUIET_SECONDS = 0.02
 """Pause in the deliveries after which a micro-batch begins."""
 SPARK_GATHER_SECONDS = 1.0
@@ -353,29 +353,29 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 SPARK_CALLS_PER_TIMEOUT = 3
 """Calls that fit into a timeout of a query: one that is not answered is made again."""
 SPARK_RECONNECT_SECONDS = 30.0
-"""Time in which a write task has to get a lost connection back, by default."""
+"""Default time in which a write task has to recover a lost connection."""
 SPARK_RETRY_SECONDS = 0.2
-"""Pause between two attempts to get a lost connection back."""
+"""Pause between two attempts to recover a connection."""
 SPARK_KEPT_BYTES = 33_554_432
-"""Most octets that a task keeps of what it has staged, for a broker that may lose it."""
+"""Most bytes of staged rows that a task keeps, in case the broker loses them."""
 SPARK_KEEP_SECONDS = 1.0
-"""How often the connection is served while Spark works on a micro-batch."""
+"""Interval of serving the connection while Spark works on a micro-batch."""
 SPARK_LEASE_SECONDS = 300.0
-"""Time that the lease of a query outlives its connection, by default."""
+"""Default time that the lease of a query outlives its connection."""
 SPARK_IN_FLIGHT_MOST = 1_000_000
-"""Largest number of rows of a write task that may wait for their confirm."""
+"""Most unconfirmed rows of a write task that can be configured."""
 SPARK_TXN_VERSION_MOST = 2**63 - 2
 """Largest txnVersion of a batch write."""
 SPARK_PIECES_IN_FLIGHT = 8
-"""Record batches of a write task that are on their way to the broker at a time."""
+"""Record batches of a write task that are being sent at a time."""
 SPARK_COMMITTED_PER_SECOND = 10_000
-"""Rows of a staged batch that a broker commits in a second at least, beside other work."""
+"""Rows of a staged batch that a broker commits per second at least, beside other work."""
 SPARK_EXAMPLES = 3
 """Unroutable messages that an error shows."""
 JAVA_ANSWER_SECONDS = 30.0
-"""Time that Java has to say its version."""
+"""Time that Java has to print its version."""
 SPARK_WARM_SECONDS = 600.0
-"""Time that the class-data archive may take to be made."""
+"""Time for making the class-data archive."""
 SPARK_MEMORY_BYTES = 1_610_612_736
 """Memory that a session on this machine takes, with its Python processes."""
 MASTER_ANSWER_SECONDS = 5.0
@@ -385,188 +385,188 @@ MASTER_ANSWER_SECONDS = 5.0
 PIPELINE_FILE_BYTES = 1_048_576
 """Longest file that describes a pipeline."""
 PIPELINE_NODES = 10_000
-"""Most values in such a file, those that anchors repeat counted each time."""
+"""Most values in such a file, those repeated by anchors counted each time."""
 PIPELINE_DEPTH = 20
-"""Most values within each other there."""
+"""Deepest nesting in it."""
 PIPELINE_STOP_SECONDS = 60.0
 """Time that a pipeline may take to end its micro-batch when it is asked to stop."""
 PIPELINE_POLL_SECONDS = 0.5
-"""How often a running pipeline looks at its progress and writes its state."""
+"""Interval at which a running pipeline checks its progress and writes its state."""
 PIPELINE_BAD_ROWS = 100_000
-"""Most bad rows of one micro-batch that are sent to a dead-letter exchange; more of them are a
-wrong schema, and stop the pipeline."""
+"""Most bad rows of one micro-batch that are sent to a dead-letter exchange; more mean a wrong
+schema, and stop the pipeline."""
 TAKEN_MESSAGES = 500_000
-"""Most messages of a queue that a DELETE, MOVE or RETRY looks at: it holds them all meanwhile."""
+"""Most messages of a queue that a DELETE, MOVE or RETRY examines: it holds them meanwhile."""
 TAKEN_BYTES = 536_870_912
-"""Most octets of bodies that it holds."""
+"""Most bytes of bodies that it holds."""
 SETTLED_MESSAGES = 10_000
 """Messages that it settles in one transaction."""
 
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
-"""Size from which a queue's log goes on in a new segment (8 MiB)."""
+"""Size from which the log of a queue continues in a new segment (8 MiB)."""
 STREAM_SEGMENT_LEAST_BYTES = 16_384
-"""Smallest segment that a stream may ask for: every segment is a file."""
+"""Smallest segment of a stream: every segment is a file."""
 STREAM_SEGMENT_BYTES = 67_108_864
 """The same for a stream (64 MiB)."""
 WRITE_EARLY_BYTES = 2_097_152
-"""What a log gathers before it writes without waiting for the next commit."""
+"""Bytes that a log gathers before it writes without waiting for the next commit."""
 TRANSIENT_SEGMENT_BYTES = 1_048_576
-"""Size from which a transient log goes on in a new segment (1 MiB)."""
+"""Size from which a transient log continues in a new segment (1 MiB)."""
 TRANSIENT_FIRST_BYTES = 65_536
-"""Size from which a transient segment that is mostly settled is left behind."""
+"""Size from which a mostly settled transient segment is followed by a new one."""
 TRANSIENT_RESET_BYTES = 16_384
-"""Size from which a transient segment is thrown away when everything in it is settled."""
+"""Size from which a completely settled transient segment is discarded."""
 TRANSIENT_SLICE_BYTES = 524_288
-"""What of a transient segment with a large message is written at a time (512 KiB)."""
+"""Bytes of a transient segment with a large message that are written at a time (512 KiB)."""
 TRANSIENT_SLICE_UNITS = 400
-"""Units of work that it counts: the copy into the memory of the system, and its pages."""
+"""Work units of such a slice: the copy into the page cache."""
 TRANSIENT_MEMORY_BYTES = 16_777_216
-"""What a transient log keeps in memory before it writes full segments to disk (16 MiB)."""
+"""Memory of a transient log before it writes full segments to disk (16 MiB)."""
 SEEN_AHEAD = 65_536
-"""How many positions ahead of the deliveries a log writes its mark of what was handed out."""
+"""Positions ahead of the deliveries at which a log stores its mark of delivered messages."""
 LARGE_RECORD_BYTES = 4_194_304
-"""Body size from which a durable log gives a message a segment of its own, and never copies it."""
+"""Body size from which a durable log stores a message in its own segment, without copying."""
 READ_FIRST_BYTES = 16_384
 """The first read of a log from disk."""
 READ_MOST_BYTES = 262_144
-"""What one read takes when a log is read in order."""
+"""Size of one read when a log is read in order."""
 READ_HELD_BYTES = 67_108_864
-"""What is kept, of all logs together, of what was read from disk; a larger message alone may be."""
+"""Most bytes of blocks in memory, for all logs; a single larger message is allowed."""
 READ_PLACES = 7
-"""Places of a log that are read in order at the same time, beside the one read last."""
+"""Places of a log that are read in order at the same time, beside the last one."""
 SCAN_WINDOW_BYTES = 4_194_304
-"""What is read at a time when a log is opened."""
+"""Size of one read when a log is opened."""
 AHEAD_FROM_BYTES = 65_536
 """Size of a segment from which space is written ahead of its records."""
 AHEAD_MOST_BYTES = 1_048_576
-"""Most that is written ahead at a time: as much as the segment has, up to this (1 MiB)."""
+"""Most space written ahead at a time: as much as the segment has, up to this (1 MiB)."""
 AHEAD_WRITE_BYTES = 262_144
-"""A commit with more than this for one log has no space written ahead: its sync is rare enough."""
+"""Size of a commit for one log above which no space is written ahead: its sync is rare."""
 PERFORM_MOST = 64
-"""Writes of a commit that are done without a Python thread; one with more takes the long way."""
+"""Most writes of a commit that are done without a Python thread."""
 SYNC_TOGETHER_FILES = 8
-"""From so many files on a commit syncs the whole file system at once, where it can be."""
+"""Number of files from which a commit syncs the whole file system, if the platform can."""
 REDO_KEEP_BYTES = 1_048_576
-"""A redo file that grew larger than this for a transaction is emptied at once."""
+"""Size above which the redo file is truncated at once after a transaction."""
 LOG_EXCHANGE_LINES = 1_000
-"""Lines of the log that wait to be published on the log exchange."""
+"""Log lines that wait to be published to the log exchange."""
 LOG_DRAIN_SECONDS = 5
-"""A start that is complete waits so long for its log lines before it says so."""
+"""Time that a complete start waits for its log lines before it reports success."""
 EXIT_INTERRUPTED = 130
-"""Exit code of the command line after Ctrl-C: 128 and the number of SIGINT, as with shells."""
+"""Exit code of the command line after Ctrl-C: 128 and the number of SIGINT, as in shells."""
 EXIT_DISK = 74
-"""Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
+"""Exit code after a failed write or sync: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001
-"""Longest time that a commit waits for as many messages as the publishers have under way."""
+"""Longest time that a commit waits for messages that publishers are sending."""
 FLUSH_SECONDS = 0.05
 """Longest time that changes without a waiting reply, such as acknowledgements, stay in memory."""
 STALL_RETRY_SECONDS = 0.25
-"""Pause between attempts to write to a disk that is full."""
+"""Pause between attempts to write to a full disk."""
 RESERVE_BYTES = 16_777_216
-"""Room on the disk that is kept for the moment at which nothing else is left."""
+"""Disk space kept in reserve for a full disk."""
 RESERVE_SHARE = 32
-"""No more of the disk than one part in so many is kept for that."""
+"""The reserve is at most one part in so many of the disk."""
 DISK_FREE_LIMIT_BYTES = 268_435_456
 """Free space below which publishers are blocked (256 MiB)."""
 DURABILITY_INTERVAL_MS = 500
-"""How often the disk is synced with durability "interval"."""
+"""Default sync interval with durability "interval"."""
 DURABILITY_INTERVAL_MAX_MS = 60_000
-"""The longest such time that can be asked for: a minute."""
+"""Longest such interval: a minute."""
 SEGMENT_MIN_BYTES = 65_536
-"""Smallest segment that may be asked for."""
+"""Smallest segment that can be configured."""
 SEGMENT_MAX_BYTES = 1_073_741_824
 """Largest segment that may be asked for (1 GiB)."""
 OPEN_FILES = 256
 """Segments kept open for reading, and as many for writing."""
 STORE_FILES_SHARE = 8
-"""One part in so many of what the process may have open is for each of them, if that is less."""
+"""Each of them uses at most one part in so many of the open files that the process may have."""
 STORE_FILES_LEAST = 8
-"""But no fewer than these."""
+"""Each of them may use at least this many files."""
 OTHER_FILES = 64
-"""Open files that are neither of segments nor of connections, and some to spare."""
+"""Open files besides segments and connections, and some to spare."""
 XID_PART_BYTES = 64
 """Length of the transaction's id in an xid, and of the branch's (X/Open XA)."""
 BRANCHES = 65_536
-"""Branches of distributed transactions that a broker knows at a time."""
+"""Most branches of distributed transactions in a broker."""
 BRANCH_BYTES = 134_217_728
-"""Memory that the publishes of one branch take until they are prepared or committed (128 MiB)."""
+"""Most memory of the publishes of one branch until it is prepared or committed (128 MiB)."""
 BRANCH_SETTLED_MESSAGES = 1_000_000
-"""Deliveries that one branch acknowledges."""
+"""Most deliveries that one branch acknowledges."""
 BRANCH_TIMEOUT_SECONDS = 60
-"""How long a branch may take until it is prepared, where the client says nothing."""
+"""Default timeout of a branch until it is prepared."""
 BRANCH_TIMEOUT_MOST_SECONDS = 86_400
-"""The longest time that a client may ask for: a day."""
+"""Longest such timeout: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
-"""How long a branch that was rolled back is remembered: an hour."""
+"""Time that a rolled back branch is kept: an hour."""
 
 # --- leases -------------------------------------------------------------------------------------
 LEASE_GROUPS = 256
-"""Groups that one queue has at a time."""
+"""Most groups of one queue."""
 LEASE_GROUP_KEPT_MS = 604_800_000
-"""Time after which a group without claims that no connection holds is forgotten: seven days."""
+"""Time after which a group without claims and holder is deleted: seven days."""
 LEASE_OPEN_CLAIMS = 1_024
-"""Claims of one group that are neither committed nor released."""
+"""Most open claims of one group."""
 LEASE_CLAIM_MESSAGES = 1_000_000
-"""Messages that one claim has at most, whatever is asked for."""
+"""Most messages of one claim."""
 LEASE_SINGLE_MESSAGES = 50_000
-"""Messages that one claim has at most where they are looked at one by one."""
+"""Most messages of one claim if they are read one by one."""
 LEASE_KEYED_MESSAGES = 1_000_000
-"""Messages of a queue with ordering keys above which nothing more of it can be claimed."""
+"""Most claimed messages of a queue with ordering keys."""
 LEASE_CLAIM_RANGES = 4_096
-"""Runs of positions that one claim has at most."""
+"""Most position ranges of one claim."""
 LEASE_TIMEOUT_MS = 86_400_000
-"""How long the claims of a group without a holder wait, where the client says nothing: a day."""
+"""Default timeout of the claims of a group without a holder: a day."""
 LEASE_TIMEOUT_MOST_MS = 2_592_000_000
-"""The longest such time that can be asked for: thirty days."""
+"""Longest such timeout: thirty days."""
 
 # --- staged publishing, publishers --------------------------------------------------------------
 PUBLISHERS_COUNT = 10_000
-"""Publishers that one vhost remembers; the one that was idle for longest goes for a new one."""
+"""Most publishers of one vhost; a new one replaces the one that is idle longest."""
 PUBLISHER_REFUSED_COUNT = 65_536
-"""Publishing ids of one publisher that may come once more because their messages were refused."""
+"""Refused publishing ids of one publisher that it may send once more."""
 STAGE_RUNS_COUNT = 64
-"""Runs of a publisher that are remembered, to refuse those that another has replaced."""
+"""Runs of a publisher that are kept, to refuse those that were replaced."""
 STAGE_PIECE_BYTES = 67_108_864
 """Largest piece of a staged batch (64 MiB)."""
 STAGE_FILE_BYTES = 67_108_864
-"""Size from which staged pieces go on in another file (64 MiB): large ones take long to remove."""
+"""Size from which staged pieces continue in another file (64 MiB): removing takes long."""
 STAGE_SWEEP_BYTES = 2_097_152
-"""What is removed of such a file in one turn (2 MiB)."""
+"""Bytes of such a file that are removed in one turn (2 MiB)."""
 STAGE_USER_SHARE = 0.5
-"""What one user may stage of the room for it, unless `stage_user_limit` says how much."""
+"""Default part of the available space that one user may stage, see `stage_user_limit`."""
 STAGE_VHOST_SHARE = 0.75
-"""What may be staged in one vhost, unless `stage_vhost_limit` says how much."""
+"""Default part of the available space for one vhost, see `stage_vhost_limit`."""
 STAGES_COUNT = 1_000
-"""Batches that are staged at a time."""
+"""Most staged batches."""
 STAGE_KEEP_SECONDS = 3_600
-"""How long a staged batch waits for its next piece or its commit: an hour."""
+"""Time that a staged batch waits for its next piece or its commit: an hour."""
 STAGE_LEFT_SECONDS = 300
-"""How long it waits when nobody is connected who stages for its publisher: five minutes."""
+"""Time that it waits if no connection stages for its publisher: five minutes."""
 STAGE_LEFT_LOW_SECONDS = 30
-"""The same while the disk is low."""
+"""The same while disk space is low."""
 STAGE_ROWS_PER_LOOK = 256
-"""Rows of a staged batch that are published before the budget of the turn is looked at."""
+"""Rows of a staged batch that are published between two checks of the work budget."""
 STAGE_ROW_UNITS = 2
-"""Units of work that such a row counts."""
+"""Work units of such a row."""
 STAGE_JOINT_ROWS = 4_096
-"""Rows of a batch up to which all of it goes through the redo file, in one commit of the disk."""
+"""Most rows of a batch that is committed as a whole through the redo file."""
 STAGE_FLIGHT_BYTES = 1_048_576
-"""Octets of such rows after which the next ones wait for the disk; below WRITE_EARLY_BYTES, for to
-write early keeps the loop waiting while the disk is busy."""
+"""Bytes of such rows after which the next ones wait for the disk; below WRITE_EARLY_BYTES, as early
+writes block the event loop while the disk is busy."""
 STAGE_POLL_MS = 50
-"""How often the commit of a batch looks whether memory and disk have room again."""
+"""Interval at which the commit of a batch checks for free memory and disk space."""
 
 # --- sessions of transitional 0-10 --------------------------------------------------------------
 SESSION_LIFETIME_SECONDS = 86_400
-"""Longest time that a session without a channel is kept, whatever its client asks for."""
+"""Longest time that a session without a channel is kept."""
 SESSIONS_KEPT = 16_384
-"""Most sessions with a lifetime, or with a timeout in 0-10; those opened beyond get none."""
+"""Most sessions with a lifetime, or with a timeout in 0-10; later ones get none."""
 SESSION_REPLAY_BYTES = 8_388_608
-"""Frames kept for a client that may have to have them again; deliveries wait when it is full."""
+"""Frames kept for replay to a client; deliveries wait when it is full."""
 REFUSED_RETRY_MS = 500
-"""How often a message that a session rejected is offered to other sessions again."""
+"""Interval at which a message rejected by a session is offered to other sessions."""
 COMPLETION_RANGES = 8_192
 """Most intervals in one execution.complete."""
 RECOVERED_XIDS = 28
-"""Xids that one answer of a recovery scan tells of: what fits into the smallest frame."""
+"""Xids in one reply of a recovery scan: what fits into the smallest frame."""

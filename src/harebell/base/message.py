@@ -9,10 +9,10 @@ from __future__ import annotations
 from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
 
 FAMILY_09 = 9
-"""Properties encoded as AMQP 0-8, 0-9 and 0-9-1 do (property flags, then values)."""
+"""Properties in the encoding of AMQP 0-8, 0-9 and 0-9-1 (property flags, then values)."""
 
 FAMILY_FILE = 70
-"""The property list of class `file`: flags and values like 0-9's, other properties."""
+"""The property list of class `file`: flags and values as in 0-9, other properties."""
 
 FAMILY_STREAM = 80
 """The property list of class `stream`."""
@@ -27,7 +27,7 @@ FAMILY_BLIND = 12
 """Properties as in `FAMILY_09`, with a header BCC that no consumer sees."""
 
 PERSISTENT = 2
-"""The delivery-mode of a message that is to survive a restart."""
+"""The delivery-mode of a persistent message."""
 
 _OVERHEAD = MESSAGE_OVERHEAD_BYTES
 

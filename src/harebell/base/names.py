@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _ALIKE = 0.6
-"""Share of letters in common from which a name counts as a near miss."""
+"""Similarity from which a name is suggested."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

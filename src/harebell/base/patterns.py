@@ -27,7 +27,7 @@ _LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
 _FOUND = 0
 
 Search = Callable[[str], bool]
-"""Whether a name has the pattern anywhere in it."""
+"""True if the pattern is found anywhere in the name."""
 
 
 class _Step(NamedTuple):

@@ -15,14 +15,14 @@ from harebell.base.limits import STREAM_SEGMENT_BYTES
 from harebell.base.message import Message
 
 EXCHANGE_LOG = "\0log"
-"""Among the arguments of an exchange's definition: the identity of the log that it keeps."""
+"""Argument in the definition of an exchange: the identity of its log."""
 
 BRANCH_LOG = "0" * 32
-"""The identity of the log of prepared transactions, which is no queue's."""
+"""The identity of the log of prepared transactions."""
 
 
 PUBLISHER_LOG = "1" * 32
-"""The identity of the log of what publishers have published."""
+"""The identity of the log of named publishers."""
 
 
 class Log:

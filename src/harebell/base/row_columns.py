@@ -8,7 +8,7 @@ from harebell.base.errors import BatchError
 from harebell.base.limits import NAME_BYTES
 
 COLUMNS = ("value", "routing_key", "exchange", "properties", "headers", "headers_raw")
-"""The columns that there can be."""
+"""All valid columns."""
 
 PROPERTY_NAMES = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
@@ -17,10 +17,10 @@ PROPERTY_NAMES = (
 """The properties of class basic, in the order of their flags (AMQP 0-9-1 4.2.6.1)."""
 
 FIELDS = tuple(name for name in PROPERTY_NAMES if name != "headers")
-"""Those that the column `properties` can have."""
+"""The fields of the column `properties`."""
 
 PUBLISHING_ID = b"x-publishing-id"
-"""The header with the number that a publisher gives a message."""
+"""The header with the publishing id of a message."""
 
 
 def columns_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

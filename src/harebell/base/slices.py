@@ -21,7 +21,7 @@ from harebell.base.work import Work
 T = TypeVar("T")
 
 Slices = Generator[Any, None, T]
-"""Yields None where others may have their turn, or a `Future` of what a thread has to do first."""
+"""Yields None where it may be interrupted, or the `Future` of a thread that it waits for."""
 
 
 def at_once(slices: Slices[T]) -> T:

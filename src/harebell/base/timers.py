@@ -16,7 +16,7 @@ from harebell.base.clock import Clock
 from harebell.base.work import Work
 
 NEVER = 2**62
-"""Later than everything, in milliseconds."""
+"""A time later than all others, in milliseconds."""
 _SLACK = 64
 
 

@@ -22,7 +22,7 @@ _FRAME_UNITS = WORK_FRAME_UNITS
 _UNITS_PER_SECOND = 1_000_000
 
 Step = Callable[[], bool]
-"""A slice of a long operation: it works until `charge` says to stop; True when all is done."""
+"""A step of a long operation: it works until `charge` returns True; returns True when done."""
 
 
 def _at_once(step: Step) -> None:

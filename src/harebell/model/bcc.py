@@ -21,7 +21,7 @@ from harebell.base.message import (
 )
 
 BLIND = "BCC"
-"""The header with the keys."""
+"""The header with the blind keys."""
 
 
 class Blind(Message):

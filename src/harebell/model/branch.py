@@ -48,7 +48,7 @@ class _Operator(NamedTuple):
 
 
 OPERATOR: Asker = _Operator()
-"""The person at the broker's control socket."""
+"""The user of the control socket."""
 
 
 class BranchError(Refusal):

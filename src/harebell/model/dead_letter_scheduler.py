@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harebell.model.dead_letter import DeadLetters
 
 _AT_ONCE = 2
-"""Messages that a queue drops for one that comes while others go in turns: more than come."""
+"""Messages that a queue drops per new one while it drops in turns: more than one, to catch up."""
 
 
 class DeadLetterScheduler:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 EVENT_EXCHANGE = "amq.rabbitmq.event"
 INTERNAL_USER = "rmq-internal"
-"""Who acts when nobody does: time, or the broker itself."""
+"""The actor of timers and of the broker itself."""
 TOOL_USER = "rmq-cli"
-"""Who acts through the control socket."""
+"""The actor of the control socket."""
 _MS = 1000
 _DURABLE = 2
 

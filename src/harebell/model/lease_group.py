@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 ROWS = "lease"
-"""The kind of a group's definition; its key is vhost, queue and group."""
+"""The kind of a group definition; its key is vhost, queue and group."""
 FLOOR = ""
-"""In place of a group's name: the row with what is left of groups that were forgotten."""
+"""Group name of the row with what is kept of deleted groups."""
 
 Settling = tuple[int, Claim]
-"""A claim that was committed, with the commit that makes its settling durable."""
+"""A committed claim, with the commit that makes its settlement durable."""
 
 
 class Group:

@@ -11,7 +11,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
 
 QUEUE_TYPES = ("classic", "quorum", "stream")
-"""What may be the default type of a vhost's queues."""
+"""Valid default queue types of a vhost."""
 
 
 class MetadataError(HarebellError):

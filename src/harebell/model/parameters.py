@@ -16,7 +16,7 @@ from harebell.model.resource import precondition
 
 ROWS = "parameter"
 _ELSEWHERE = ("operator_policy", "policy")
-"""Components that have their own tables and verbs."""
+"""Components with tables and commands of their own."""
 _VALUE = "value"
 
 Key = tuple[str, str]

@@ -32,10 +32,10 @@ APPLY_TO = {
     "quorum_queues": (QUORUM,),
     "streams": (STREAM,),
 }
-"""The kinds of things that each value of apply-to means."""
+"""The kinds of objects for each value of apply-to."""
 
 Merge = Callable[[Any, Any], Any]
-"""What is left of the values of a policy and of an operator policy, in this order."""
+"""Merges the values of a policy and of an operator policy, in this order."""
 
 
 def _operators(value: Any, operator: Any) -> Any:
@@ -174,7 +174,7 @@ KEYS: dict[str, Key] = {
     ),
     "stream-filter-size-bytes": Key((STREAM,), _within(16, 255), "a valid filter size"),
 }
-"""Every setting that policies may have."""
+"""All settings of policies."""
 
 
 class Policy(NamedTuple):

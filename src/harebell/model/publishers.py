@@ -38,9 +38,9 @@ from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import PUBLISHER_LOG, Log, Store
 
 STAGED = 1
-"""Whoever publishes batches by the class stage."""
+"""Kind of publishers that use the class stage."""
 NUMBERED = 2
-"""Whoever gives every message a number."""
+"""Kind of publishers that number their messages."""
 
 _UNFINISHED = 3
 
@@ -50,7 +50,7 @@ _LENGTH = Struct("<H")
 _DIGEST_OCTETS = 16
 _RECORD = Properties(b"", delivery_mode=PERSISTENT)
 _SLACK = 1_000
-"""Records that are superfluous before old ones are moved to the end of the log."""
+"""Outdated records in the log before current ones are moved to its end."""
 
 
 class Key(NamedTuple):

@@ -28,7 +28,7 @@ from harebell.model.exchange import Exchange
 from harebell.model.queue.contract import Queue
 
 _TAKEN_AT_ONCE = 256
-"""Bindings that are looked up together: a dictionary that is emptied has gaps at its front."""
+"""Bindings per lookup: finding the first key of a dictionary is slow after many removals."""
 
 
 def _count(thing: Queue | Exchange) -> int:

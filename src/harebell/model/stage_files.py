@@ -36,7 +36,7 @@ _TEXTS = 4
 _HEADER_MOST = _FIELDS.size + _TEXTS * (2 + 65_535)
 
 Attempt = tuple[int, int]
-"""A part of a batch, and which attempt to write it."""
+"""The part of a batch, and the attempt to write it."""
 
 
 class Piece(NamedTuple):

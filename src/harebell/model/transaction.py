@@ -20,15 +20,15 @@ from harebell.model.queue.contract import Queue
 from harebell.model.queue.features.limits import Incoming
 
 ACCEPT = 0
-"""The message is done with."""
+"""Acknowledge: remove the message."""
 REJECT = 1
-"""It is refused for good: dead-lettered, or done with."""
+"""Reject: dead-letter or remove the message."""
 REQUEUE = 2
-"""It goes back, as a failed delivery."""
+"""Requeue as a failed delivery."""
 GIVE_BACK = 3
-"""It goes back, and the client says that nothing failed."""
+"""Requeue; the client says that the delivery did not fail."""
 KINDS = (ACCEPT, REJECT, REQUEUE, GIVE_BACK)
-"""What a settlement can be."""
+"""The kinds of settlements."""
 
 
 class Entry(Protocol):

@@ -55,7 +55,7 @@ PREDECLARED = {
     "amq.match": "headers",
 }
 WATCHERS = (TRACE_EXCHANGE,)
-"""Internal topic exchanges where the broker itself publishes what can be watched here."""
+"""Internal topic exchanges to which only the broker publishes."""
 
 
 class VHost:

@@ -190,11 +190,11 @@ _ROWS: dict[State, dict[Call, Step]] = {
 }
 
 ASSOCIATED = (State.ACTIVE, State.FAILING, State.EXPIRING)
-"""Somebody works on the branch, or has suspended that."""
+"""A session is associated with the branch, active or suspended."""
 DONE = (State.FAILING, State.FAILED, State.EXPIRING, State.EXPIRED)
 """The branch has been rolled back."""
 IN_DOUBT = (State.PREPARED, State.DECIDED_COMMIT, State.DECIDED_ROLLBACK)
-"""What a recovery scan tells of; it outlives the process."""
+"""States in a recovery scan; they survive a restart."""
 _TIMEOUTS = (Call.GET_TIMEOUT, Call.SET_TIMEOUT)
 
 

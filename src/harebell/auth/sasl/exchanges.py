@@ -56,14 +56,14 @@ EXCHANGES: tuple[type[Exchange], ...] = (
     PlainExchange,
     Anonymous,
 )
-"""Those of the final 0-10, in order of preference."""
+"""Mechanisms of the final 0-10, in order of preference."""
 SINGLE: tuple[type[Exchange], ...] = (PlainExchange, AmqPlainExchange, External, Anonymous)
-"""Those of the other versions: one response is all. RabbitMQ's come first, in its order."""
+"""Mechanisms of the other versions, with one response. RabbitMQ's are first, in its order."""
 
 NAMES = (*(kind.NAME for kind in EXCHANGES), AmqPlain.NAME)
-"""Every mechanism there is."""
+"""All mechanisms."""
 USUAL = tuple(name for name in NAMES if name != CramMd5.NAME)
-"""Those that are allowed unless the settings say otherwise."""
+"""Mechanisms that are allowed by default."""
 
 
 def _possible(kinds: Iterable[type[Exchange]], context: Context) -> list[type[Exchange]]:

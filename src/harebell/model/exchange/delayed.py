@@ -36,7 +36,7 @@ TYPE = "x-delayed-type"
 DELAY = "x-delay"
 _INNER_LOG = "-1"
 HELD_PREFIX = "amq.delayed-"
-"""What stands before an exchange's name in the name of where its messages wait."""
+"""Prefix of the name of the delay queue; the exchange name follows."""
 
 
 def delay_of(headers: Mapping[str, Any]) -> int:
@@ -69,7 +69,7 @@ class DelayedExchange(Exchange):
     KIND = "x-delayed-message"
     KEEPS = True
     TYPES: ClassVar[Mapping[str, type[Exchange]]] = {}
-    """Every type of exchange; the package fills it."""
+    """All exchange types; filled in by the package."""
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)

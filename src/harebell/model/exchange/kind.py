@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 ALTERNATE = "alternate-exchange"
-"""Argument of an exchange: where messages go that it has no way for."""
+"""Argument of an exchange: its alternate exchange."""
 ALTERNATE_ONCE = "x-alternate-once"
-"""Argument of an exchange that a 0-10 peer declared: what its alternate cannot route is dropped."""
+"""Argument of exchanges declared by 0-10: drop what the alternate exchange cannot route."""
 
 
 class Exchange:
@@ -45,7 +45,7 @@ class Exchange:
 
     KIND = ""
     KEEPS = False
-    """Whether it keeps messages or what it knows of them, in a log with an identity of its own."""
+    """Whether the type has a log with an identity of its own."""
 
     def __init__(
         self,

@@ -67,13 +67,13 @@ _TEN_YEARS_MS = 315_360_000_000
 _INT_MAX = 2**63 - 1
 _PRIORITY_MAX = 255
 SEGMENT_MAX_BYTES = 3_000_000_000
-"""The largest segment that a stream may ask for."""
+"""Largest segment size of a stream."""
 _FILTER_SIZES = range(16, 256)
 _BOTH = (CLASSIC, QUORUM)
 
 Problem = str | None
 Check = Callable[[Any], Problem]
-"""What is wrong with a value, as an Erlang term; None when it is fine."""
+"""Returns what is wrong with a value, as an Erlang term; None for a valid value."""
 
 
 def _integer(value: Any) -> bool:

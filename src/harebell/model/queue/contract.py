@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 ACCEPTED = 0
 """The queue took the message."""
 REJECTED = 1
-"""The queue is full and says so: the publisher's confirm becomes a nack."""
+"""The queue is full and refused the message: the publisher gets a nack."""
 PENDING = 2
-"""The queue took the message, and it is safe only after the commit that gathers now."""
+"""The queue took the message, which is on disk after the gathering commit."""
 
 
 class Queue:

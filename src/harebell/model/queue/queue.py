@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 NO_POSITION = -1
 LINGER = "qpid.auto_delete_timeout"
-"""The argument of AMQP 0-10: seconds that an auto-delete queue stays when it is unused."""
+"""Argument of AMQP 0-10: seconds until an unused auto-delete queue is deleted."""
 _NO_POSITION = NO_POSITION
 _ACCEPTED = ACCEPTED
 _PENDING = PENDING

@@ -15,9 +15,9 @@ from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import ACCEPTED, Queue
 
 REPLY_TO = "amq.rabbitmq.reply-to"
-"""What requesters consume from, and give as reply-to."""
+"""The queue name that requesters consume from and use as reply-to."""
 REPLY_PREFIX = REPLY_TO + "."
-"""What the routing keys of replies begin with."""
+"""Prefix of the routing keys of replies."""
 
 
 class ReplyQueue(Queue):

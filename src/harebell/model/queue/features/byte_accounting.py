@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.order.contract import MessageOrder
 
 BEHIND = 2**62
-"""Where the cursor of a log is when everything in it is counted: behind any position."""
+"""Cursor of a log in which everything is counted: behind any position."""
 
 
 class ByteAccount:

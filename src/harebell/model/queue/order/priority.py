@@ -32,7 +32,7 @@ LEVELS = "qpid.priorities"
 """The argument of AMQP 0-10: how many levels there are."""
 POLICY_TYPE = "qpid.policy_type"
 RING = "ring"
-"""Its value that has a full queue drop the message of the lowest priority, not of the highest."""
+"""Value of the drop policy: drop messages of the lowest priority, not of the highest."""
 _MIDDLE = 5
 
 
