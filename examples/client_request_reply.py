@@ -1,4 +1,4 @@
-"""Request and reply with the blocking API: a server in a thread of its own, a client that asks it.
+"""Request and reply with the blocking API: a server in its own thread, and a client.
 
     python examples/client_request_reply.py [amqp://guest:guest@localhost:5672/%2F]
 
@@ -33,14 +33,14 @@ def serve(url: str, ready: threading.Event, stop: threading.Event) -> None:
 
 
 def ask(url: str, questions: list[bytes]) -> list[bytes]:
-    """Send every question and wait for the answers, in whatever order they come."""
+    """Send the requests and wait for the replies, which may arrive in any order."""
     with blocking.connect(url) as connection, connection.requester() as requester:
         pending = [requester.send(question, routing_key=REQUESTS) for question in questions]
         return [reply.wait(timeout=10.0).body for reply in pending]
 
 
 def main(url: str) -> None:
-    """Ask three questions."""
+    """Run the server and send three requests."""
     ready, stop = threading.Event(), threading.Event()
     server = threading.Thread(target=serve, args=(url, ready, stop))
     server.start()

@@ -16,14 +16,14 @@ COUNT = 20
 
 
 async def declare(channel: aio.Channel) -> None:
-    """The queues, fresh for this run."""
+    """Delete and declare the queues, so that they are empty."""
     for queue in (JOBS, FAILED):
         await channel.delete_queue(queue)
         await channel.declare_queue(queue, durable=True)
 
 
 async def produce(connection: aio.Connection) -> None:
-    """Publish the jobs; returns when the broker has confirmed all of them."""
+    """Publish the jobs and wait until the broker has confirmed all of them."""
     channel = await connection.channel()
     await asyncio.gather(
         *(
@@ -35,7 +35,7 @@ async def produce(connection: aio.Connection) -> None:
 
 
 async def work(connection: aio.Connection, name: str) -> int:
-    """Take jobs until none has come for a second; returns how many were done."""
+    """Process jobs until none has arrived for a second; return the number of completed jobs."""
     channel = await connection.channel()
     done = 0
     async for job in channel.consume(JOBS, prefetch=4, timeout=1.0):
@@ -53,7 +53,7 @@ async def work(connection: aio.Connection, name: str) -> int:
 
 
 async def main(url: str) -> None:
-    """Run the producer and the workers over one connection."""
+    """Run the producer and the workers on one connection."""
     async with aio.connect(url, recover=True) as connection:
         channel = await connection.channel()
         await declare(channel)

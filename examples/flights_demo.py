@@ -63,7 +63,7 @@ class DemoFailed(Exception):
 
 
 def main() -> int:
-    """Run the demo; 0 if every check held."""
+    """Run the demo; return 0 if all checks pass."""
     options = arguments()
     view = View()
     began = time.monotonic()
@@ -89,14 +89,14 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for on the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=positive, help="only the first so many flights")
     return parser.parse_args()
 
 
 def positive(text: str) -> int:
-    """A number of rows."""
+    """Parse a number of rows."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
@@ -104,13 +104,13 @@ def positive(text: str) -> int:
 
 
 def shown(value: object) -> str:
-    """A number for the eye."""
+    """Format a number for display."""
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @contextlib.contextmanager
 def running_broker(work: Path) -> Iterator[str]:
-    """`harebell serve` on a free port; yields its address."""
+    """Run `harebell serve` on a free port; yield its address."""
     command = Path(sys.executable).with_name("harebell")
     log = work / "broker.log"
     with log.open("wb") as output:
@@ -134,7 +134,7 @@ def running_broker(work: Path) -> Iterator[str]:
 
 
 def run(view: View, url: str, work: Path, rows: int | None) -> list[tuple[str, tuple[Any, Any]]]:
-    """All steps; what was expected and found, by name."""
+    """Run all steps; return the expected and the actual values by name."""
     view.say(f"broker at {url}")
     table = flights(rows)
     expected = totals(table)
@@ -165,7 +165,7 @@ def run(view: View, url: str, work: Path, rows: int | None) -> list[tuple[str, t
 
 
 def publish(view: View, url: str, table: Any) -> int:
-    """Declare exchange and queues and publish every flight; how many were confirmed."""
+    """Declare exchange and queues and publish all flights; return the number of confirms."""
     total = len(table)
     with blocking.connect(url) as connection:
         channel = connection.channel()
@@ -191,13 +191,13 @@ def publish(view: View, url: str, table: Any) -> int:
 
 
 def rate(count: int, seconds: float) -> str:
-    """Messages per second."""
+    """Format messages per second."""
     return f"{count / max(seconds, 1e-9):,.0f} messages/s"
 
 
 @contextlib.contextmanager
 def quiet_spark(work: Path) -> Iterator[SparkSession]:
-    """A session whose JVM writes what it has to say into a file, which is shown if it fails."""
+    """Start a session whose JVM writes its log to a file, which is shown if it fails."""
     log = work / "spark.log"
     terminal = os.dup(2)
     with log.open("wb") as output:
@@ -220,7 +220,7 @@ def quiet_spark(work: Path) -> Iterator[SparkSession]:
 
 
 def stream(spark: SparkSession, url: str, work: Path, queue: str) -> DataFrame:
-    """The queue as a stream, with the columns that the demo uses."""
+    """Read the queue as a streaming data frame, with the columns that the demo uses."""
     return (
         spark.readStream.format("harebell")
         .option("url", url)
@@ -232,7 +232,7 @@ def stream(spark: SparkSession, url: str, work: Path, queue: str) -> DataFrame:
 
 
 def land(view: View, spark: SparkSession, url: str, work: Path, total: int) -> int:
-    """Queue to Parquet, as the pipeline's file says; how many messages Spark received."""
+    """Run the pipeline from queue to Parquet; return the number of messages Spark received."""
     pipeline = check(PIPELINE, {"HAREBELL_URL": url, "LAKE": str(work / "lake")})
     with view.step("landing", total) as moved:
         (state,) = host([pipeline], work / "registry", Landing(moved), spark=spark)
@@ -244,19 +244,19 @@ def land(view: View, spark: SparkSession, url: str, work: Path, total: int) -> i
 
 
 class Landing(PipelineView):
-    """Moves the demo's bar by what the pipeline has read."""
+    """Advance the progress bar by the rows that the pipeline has read."""
 
     def __init__(self, moved: Moves) -> None:
         super().__init__(lambda _line: None, terminal=False)
         self._moved = moved
 
     def show(self, states: Iterable[PipelineState]) -> None:
-        """As far as it is."""
+        """Update the progress bar."""
         self._moved(sum(state.rows for state in states))
 
 
 def speed(view: View, spark: SparkSession, url: str, work: Path) -> None:
-    """Read the same flights from a second queue and throw them away: the reading alone."""
+    """Read the same flights from a second queue and discard them, to measure only reading."""
     query = (
         stream(spark, url, work, SPEED)
         .writeStream.format("noop")
@@ -272,7 +272,7 @@ def speed(view: View, spark: SparkSession, url: str, work: Path) -> None:
 
 
 def ask(spark: SparkSession, stored: DataFrame) -> list[dict[str, Any]]:
-    """The mean departure delay by carrier, worst first."""
+    """Return the mean departure delay by carrier, worst first."""
     stored.createOrReplaceTempView("flights")
     names = spark.createDataFrame(airlines(), "carrier STRING, name STRING")
     names.createOrReplaceTempView("airlines")
@@ -280,7 +280,7 @@ def ask(spark: SparkSession, stored: DataFrame) -> list[dict[str, Any]]:
 
 
 def tell(view: View, url: str, answer: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Publish the answer; what a pika consumer hears of it."""
+    """Publish the answer; return what a pika consumer receives."""
     consumer = pika.BlockingConnection(pika.URLParameters(url + "/%2F"))
     try:
         channel = consumer.channel()
@@ -312,7 +312,7 @@ def tell(view: View, url: str, answer: list[dict[str, Any]]) -> list[dict[str, A
 def compare(
     stored: DataFrame, rows: int, sums: dict[str, tuple[int, int]]
 ) -> list[tuple[str, tuple[Any, Any]]]:
-    """The source against what is in Parquet: rows, ids, routing keys, sums and counts."""
+    """Compare the source with the Parquet files: rows, ids, routing keys, sums and counts."""
     wanted = ["count(*) AS rows", "count(DISTINCT id) AS ids", "max(id) - min(id) + 1 AS span"]
     wanted.append("count_if(routing_key = concat_ws('.', 'flights', carrier, origin)) AS keyed")
     for name in SUMMED:
@@ -331,7 +331,7 @@ def compare(
 
 
 def messages_left(url: str) -> int:
-    """How many messages are in the queues, the unacknowledged ones too: nobody consumes now."""
+    """Count the messages in the queues, unacknowledged ones included: no consumer is left."""
     with blocking.connect(url) as connection:
         channel = connection.channel()
         counts = [channel.declare_queue(queue, passive=True) for queue in (LAKE, SPEED)]

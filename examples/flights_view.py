@@ -1,4 +1,4 @@
-"""How the demo shows what it does: bars that move on a terminal, plain lines elsewhere."""
+"""The output of the demo: progress bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _LINES_SECONDS = 2.0
 
 
 class Moves(Protocol):
-    """Called with how much of a step is done."""
+    """Called with the completed amount of a step."""
 
     def __call__(self, done: int) -> None:
-        """So much is done."""
+        """Report the completed amount."""
 
 
 class View:
-    """What the demo prints."""
+    """Prints the output of the demo."""
 
     def __init__(self) -> None:
         self.console = Console(highlight=False)
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:
-        """One line with the time since the start."""
+        """Print a line with the time since the start."""
         self.console.print(f"[dim]{time.monotonic() - self._began:6.1f} s[/]  {text}")
 
     @contextmanager
     def step(self, title: str, total: int) -> Iterator[Moves]:
-        """A step with a known amount of work."""
+        """Show the progress of a step with a known amount of work."""
         if self.console.is_terminal:
             with self._bar() as bar:
                 task = bar.add_task(title, total=total)
@@ -70,7 +70,7 @@ class View:
         return moved
 
     def table(self, title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-        """A small table; the first column is text, the others are numbers."""
+        """Print a small table; the first column is text, the others are numbers."""
         table = Table(title=title, title_justify="left", title_style="bold")
         for number, head in enumerate(heads):
             table.add_column(head, justify="left" if number == 0 else "right")

@@ -62,8 +62,8 @@ class Suite:
         return f"{self.name} {self.version} ({origin}){version}"
 
 
-_TLS = "needs certificates that its archive does not have, and dials out with others"
-_OLDER = "asks for what 0-8 and 0-9 have and 0-9-1 has not, or in Qpid's layout of 0-8"
+_TLS = "needs certificates that its archive does not have, or connects to other hosts"
+_OLDER = "uses features of 0-8 and 0-9 that 0-9-1 does not have, or Qpid's layout of 0-8"
 _QPID_0_8, _QPID_0_9 = (f"amqp-0-{minor}-qpid-stripped.xml" for minor in (8, 9))
 _QPID_TESTS = tuple(
     f"0_8.{name}" for name in ("basic", "broker", "example", "exchange", "queue", "testlib", "tx")
@@ -135,7 +135,7 @@ SUITES = (
                 "test-publish-confirms-callbacks-not-hanging-after-recovery",
                 "test-reconnection",
             ),
-            "stops or stuffs the machine's own RabbitMQ by `rabbitmqctl`",
+            "stops or fills the RabbitMQ of the machine with `rabbitmqctl`",
         ),
     ),
     Suite(
@@ -195,20 +195,22 @@ SUITES = (
     ),
 )  # fmt: skip
 
-_OLD_NODE = "expects what old versions of node did; the broker has no part in it"
+_OLD_NODE = "depends on the behaviour of old versions of node, not on the broker"
 _TYPE = "an unknown exchange type closes the channel (406), as in newer versions of RabbitMQ"
 _RACE = (
-    "binds on one channel and publishes on another without waiting; Harebell takes up what comes "
-    "on a connection in order, RabbitMQ channel by channel"
+    "binds on one channel and publishes on another without waiting; Harebell processes a "
+    "connection's methods in order, RabbitMQ channel by channel"
 )
-_NO_BINDING = "binds to the default exchange, which has no bindings but its own"
+_NO_BINDING = "binds to the default exchange, which allows no bindings"
 
 KNOWN: dict[tuple[str, str], str] = {
     ("amqp", "test-buffer"): _OLD_NODE,
     ("amqp", "test-connection-disconnect"): _OLD_NODE,
     ("amqp", "test-connection-timeout"): _OLD_NODE,
     ("amqp", "test-flow"): "sends channel.flow with active=false, which both refuse (540)",
-    ("amqp", "test-volume"): "counts messages through a proxy that breaks connections; needs luck",
+    ("amqp", "test-volume"): (
+        "counts messages through a proxy that breaks connections; the result is random"
+    ),
     ("aiorabbit", "invalid_exchange_type"): _TYPE,
     ("aiorabbit", "already_invoked_on_reconnect"): _TYPE,
     ("amqp", "test-unbind"): _RACE,
@@ -216,11 +218,12 @@ KNOWN: dict[tuple[str, str], str] = {
     ("amqp", "test-queue-unbind-headers"): _RACE,
     ("amqp", "test-queue-subscribe-event"): _RACE,
     ("amqp", "test-auto-delete-queue"): "RabbitMQ resets the connection that the client closes",
-    ("amqplib", "test_basic_return"): "RabbitMQ refuses immediate, which 0-8 has",
-    ("amqplib", "test_exception"): "expects an error of deleting a missing queue, as 0-8 has it",
+    ("amqplib", "test_basic_return"): "RabbitMQ refuses the flag immediate of 0-8",
+    ("amqplib", "test_exception"): "expects an error when a missing queue is deleted, as in 0-8",
     **dict.fromkeys(
         (("txamqp", "_rabbit"), ("txamqp", "test_default_exchange_rabbit")),
-        "expects 0-9-1's reply code, where clients of 0-8 and 0-9 get that of their documents",
+        "expects the reply code of 0-9-1; clients of 0-8 and 0-9 get that of their own "
+        "specification",
     ),
     **{
         (name, pattern): why
@@ -228,29 +231,31 @@ KNOWN: dict[tuple[str, str], str] = {
         for pattern, why in (
             (
                 "rollback",
-                "expects what was rolled back to be delivered again without basic.recover",
+                "expects messages of a rollback to be redelivered without basic.recover",
             ),
-            ("test_purge", "declares an exclusive queue again as one that is not: 405 on both"),
+            ("test_purge", "redeclares an exclusive queue as not exclusive: 405 on both"),
         )
     },
     ("qpid-python", "test_message_with_negatives"): (
-        "wants values of types back that the document of 0-9 does not have"
+        "expects values of types that the specification of 0-9 does not have"
     ),
     ("qpid-python", "durable_subscription"): (
-        "expects an exclusive queue to outlive its connection when it is durable"
+        "expects a durable exclusive queue to outlive its connection"
     ),
     ("qpid-python", "testDefaultExchangeExplicitBind"): _NO_BINDING,
     ("txamqp", "test_default_exchange"): _NO_BINDING,
-    ("txamqp", "test_different_declared_type"): "expects Qpid's 530, and 0-8 has 507 for it",
+    ("txamqp", "test_different_declared_type"): "expects Qpid's 530; the code of 0-8 is 507",
     ("txamqp", "BasicTests.test_get"): (
-        "waits for Qpid's recover-ok before anything has shown that it reads Qpid's layout"
+        "waits for Qpid's recover-ok before it has sent anything in Qpid's layout"
     ),
     (
         "qpid-python",
         "testReservedExchangeNameDisallowed",
-    ): "expects 530, and a reserved name is 403",
-    ("qpid-python", "QueryTests"): "calls methods that the document which it reads does not have",
-    ("qpid-python", "test_flow_control"): "wants queues with Qpid's argument x-qpid-capacity",
-    ("amqplib", "ipv6"): "Harebell listens at one address, here 127.0.0.1; `--host ::1` is another",
+    ): "expects 530; a reserved name is 403",
+    ("qpid-python", "QueryTests"): "calls methods that are not in the specification it loads",
+    ("qpid-python", "test_flow_control"): "needs queues with Qpid's argument x-qpid-capacity",
+    ("amqplib", "ipv6"): (
+        "Harebell listens on one address, here 127.0.0.1; `--host ::1` selects another"
+    ),
 }
 """Why tests do not pass on both brokers: by the client and a part of the test's name."""
