@@ -1,8 +1,8 @@
 """A connection whose protocol header has not arrived yet.
 
-AMQP 0 0 9 1       0-9-1                  the first eight octets, and what follows them:
+AMQP 0 0 9 1       0-9-1                  the first eight bytes, and what follows them:
 AMQP 1 1 0 9       0-9                    the connection of that version, which gets the
-AMQP 1 1 8 0, ...  0-8                    rest of the octets
+AMQP 1 1 8 0, ...  0-8                    rest of the bytes
 anything else      the header of the best version that is served, and the end (AMQP 0-9-1 4.2.2)
 """
 
@@ -50,7 +50,7 @@ class Arrival(BaseConnection):
             self.cut()
 
     def receive(self, data: bytes | memoryview, now: float) -> None:
-        """Collect the protocol header, and hand what comes with it to the version it names."""
+        """Collect the protocol header, and pass further input to the connection of its version."""
         self.now = now
         if self.closing:
             return
@@ -96,6 +96,6 @@ class Arrival(BaseConnection):
         self.begins_in_time(now)
 
     def force_close(self, reason: str, now: float) -> None:
-        """Close the socket: there is no version yet in which to say why."""
+        """Close the socket: the version in which to send a reason is not known yet."""
         if not self.closing:
             self.cut()

@@ -1,9 +1,9 @@
 """Which connection serves which version of AMQP.
 
-A version is served when it stands here: the arrival of a peer (`harebell.front.arrival`) looks its
-header's version up and goes on with what the opener makes. What serves a version other than 0-9-1
-is imported when its first peer comes: all of it together is a third of a broker that has just
-started, and most brokers never meet them.
+A version is served if it is listed here: the arrival of a peer (`harebell.front.arrival`) looks up
+its header's version and continues with the connection that the opener makes. The code of a version
+other than 0-9-1 is imported with its first peer: together it is a third of a broker that has just
+started, and most brokers never need it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""AMQP 0-10: connections, sessions, and a file per class of commands."""
+"""AMQP 0-10: connections, sessions, and one file per class of commands."""
 
 from __future__ import annotations
 
 from functools import partial
 
-# Compiled, sessions refer to the layout of connections; the connection has to come first.
+# The compiled session needs the layout of the connection, so the connection is imported first.
 from harebell.front.amqp_0_10.connection import Connection, Handlers
 from harebell.front.amqp_0_10.handshake import start
 from harebell.front.amqp_0_10.handshake import take as take_connection_control

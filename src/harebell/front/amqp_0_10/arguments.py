@@ -1,4 +1,4 @@
-"""The arguments of declarations, where 0-10's users say things in other words.
+"""Translate the declaration arguments of 0-10's clients.
 
     qpid.max_count              x-max-length
     qpid.max_size               x-max-length-bytes       qpid.group_header_key   x-group-key
@@ -10,10 +10,10 @@
     qpid.auto_delete_timeout    stays: seconds that an auto-delete queue may be without consumers
 
     x-qpid-priorities, x-qpid-maximum-message-count, -size                 older names of those
-    no-local                    what the connection of a queue's consumer publishes is not for it
+    no-local                    consumers do not get the messages of their own connection
 
-0-10 wants unknown arguments refused (exceptions "unknown-argument"). Known are these, and whatever
-begins with `x-`.
+0-10 refuses unknown arguments (exceptions "unknown-argument"). Known are these, and all that
+begin with `x-`.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _OTHERS = (NO_LOCAL, "alternate-exchange", _POLICY, _TIMEOUT, LEVELS)
 
 
 def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a queue in the broker's words.
+    """Return the arguments of a queue with the broker's names.
 
     Raises:
-        ExecutionError: a value is none of those that there are.
+        ExecutionError: a value is not one of the valid ones.
     """
     found: dict[str, Any] = {}
     limited = False
@@ -110,8 +110,8 @@ def check_known(arguments: Mapping[str, Any], field: int, *, names: bool = False
 
     Args:
         arguments: of a declaration or a binding.
-        field: where they stand in the command.
-        names: whether names of any kind mean something: those of headers.
+        field: the number of their field in the command.
+        names: whether any name is valid, as for headers.
     """
     if names:
         return

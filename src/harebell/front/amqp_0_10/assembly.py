@@ -1,10 +1,10 @@
-"""An assembly that arrives in several frames: a control, or a command with header and body.
+"""An assembly in several frames: a control, or a command with header and body.
 
     frames     | command | header | body ... body |        segment  first frame ... last frame
     flags      1st segment                    last segment
     (AMQP 0-10 4.2.2: segments in this order, none twice)
 
-Most transfers never come here; the scanner hands them over whole.
+Most transfers do not use this: the scanner passes them on as a whole.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Assembly:
     """A command that is being received.
 
     Args:
-        gauge: counts what is kept of a body that is not whole yet.
-        message_max: most octets of a body; more are counted and not kept.
+        gauge: counts the bytes of incomplete bodies.
+        message_max: most bytes of a body; further bytes are counted and dropped.
 
     Attributes:
-        size: octets of body that came.
-        drain: takes the body piece by piece, which is not kept here then; None as a rule.
+        size: the received bytes of the body.
+        drain: gets the body piece by piece in place of this object; usually None.
     """
 
     __slots__ = (
@@ -69,8 +69,8 @@ class Assembly:
         """Take the next frame; True when the assembly is whole.
 
         Raises:
-            ProtocolError: 501 for a frame out of order, or a control, command or header that is
-                too long.
+            ProtocolError: 501 for a frame out of order, or a control, command or header that is too
+                long.
         """
         first = bool(flags & FIRST_FRAME)
         if first == self._in_segment or (not first and kind != self._kind):
@@ -93,34 +93,34 @@ class Assembly:
 
     @property
     def too_large(self) -> bool:
-        """Whether the body has more octets than a message may have."""
+        """True if the body has more bytes than a message may have."""
         return self.size > self._message_max
 
     def release(self) -> None:
-        """It is whole, or will never be: count its octets here no longer."""
+        """Stop counting the body: it is complete or was dropped."""
         self._gauge.take(self._counted)
         self._gauge.unread -= self._counted
         self._counted = 0
 
     def control(self) -> bytes:
-        """The control's segment."""
+        """Return the segment of the control."""
         return self._whole(CONTROL)
 
     def command(self) -> bytes:
-        """The command's segment."""
+        """Return the segment of the command."""
         return self._whole(COMMAND)
 
     def header(self) -> bytes:
-        """The header's segment, empty without one."""
+        """Return the segment of the header, empty without one."""
         return self._whole(HEADER)
 
     def body(self) -> bytes:
-        """The body's segment, empty without one."""
+        """Return the segment of the body, empty without one."""
         return self._whole(BODY)
 
     @property
     def has_body(self) -> bool:
-        """Whether there was a body segment, however short."""
+        """True if there was a body segment, however short."""
         return BODY in self._segments
 
     def _whole(self, kind: int) -> bytes:

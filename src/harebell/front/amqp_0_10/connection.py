@@ -1,7 +1,6 @@
 """A connection of AMQP 0-10.
 
-What arrives is put together by `Intake`; what belongs to a session goes to the session that is on
-the channel.
+`Intake` assembles the input; commands go to the session on their channel.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Handlers:
         start: introduces the broker.
         connection_control: serves a control of class connection, called with channel and control.
         session_control: serves one of class session.
-        intake: makes what frames are put together by, called with the sessions by channel.
+        intake: makes the assembler of frames, called with the sessions by channel.
     """
 
     start: Callable[[Any], None]
@@ -79,13 +78,13 @@ class Connection(FramedConnection):
 
     Args:
         broker, users, hub, settings, peer, now: as for `BaseConnection`.
-        handlers: what serves its input.
+        handlers: the handlers of its input.
 
     Attributes:
-        frames: the output, as what it is.
-        ending: names of the sessions that failed, by the channel where the peer may not know yet.
+        frames: the output, with its exact type.
+        ending: names of failed sessions, by channel, until the peer has acknowledged the end.
         completing: sessions with completions to send at the end of the turn.
-        exchange: the login that is going on.
+        exchange: the login in progress.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class Connection(FramedConnection):
         self.touch()
 
     def has_begun(self) -> bool:
-        """Whether a message is received in part, or publishes wait for their commit."""
+        """True if a message is received in part, or publishes wait for their commit."""
         return bool(self.intake.assemblies) or any(
             session.has_uncommitted() for session in self.channels.values()
         )
@@ -192,7 +191,7 @@ class Connection(FramedConnection):
             if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
                 self.caught(framing("a command before the connection is open"))
         elif channel not in self.ending:
-            # It is said once.
+            # The error is sent once.
             self.send_control(channel, controls.SessionDetached(b"", NOT_ATTACHED))
             self.ending[channel] = b""
 
@@ -212,13 +211,13 @@ class Connection(FramedConnection):
             raise framing(f"{control.NAME} before the connection is open")
 
     def error(self, code: int, text: str) -> Exception:
-        """An error that ends the connection."""
+        """Make an error that ends the connection."""
         return connection_error(code, text)
 
     def release(self) -> None:
-        """Let go of everything the peer held; sessions that outlive it are detached.
+        """Release everything that the peer held; sessions with a timeout are detached.
 
-        No session gets anything any more before something comes back, or a session's messages would
+        All sessions stop before messages are requeued; otherwise the messages of one session would
         be delivered to another session of the same dead peer.
         """
         self.broker.events.actor = self.user.name

@@ -1,4 +1,4 @@
-"""A delivery that has not been accepted, rejected or released yet."""
+"""A delivery that is not accepted, rejected or released yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Delivery:
     """A delivery of a session, kept under the number of its message.transfer.
 
     Args:
-        queue: where it came from.
+        queue: the queue of the message.
         consumer: the subscription that got it.
         position: its position in the queue's log.
         number: of the transfer.
@@ -34,11 +34,11 @@ class Delivery:
         return self.number
 
     def forget(self) -> None:
-        """Release the credit of a delivery that a branch has now."""
+        """Release the credit of a delivery that now belongs to a branch."""
         self.consumer.released()
 
     def settle(self) -> int:
-        """The message is done with."""
+        """Acknowledge the message."""
         self.consumer.released()
         return self.queue.settle(self.position)
 

@@ -1,7 +1,7 @@
 """The class dtx: branches of distributed transactions (AMQP 0-10, class 6).
 
-The results say what XA says; what the state of a branch does not allow ends the session. A result
-is sent when the change is on disk.
+Results are those of XA; an operation that the state of a branch does not allow ends the session. A
+result is sent when the change is on disk.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class BranchWork:
     """Work on a branch, in place of a transaction of the session.
 
     Args:
-        association: of the session; it has a branch as long as this is in use.
+        association: of the session; it has a branch while this object is used.
     """
 
     __slots__ = ("_association",)
@@ -84,7 +84,7 @@ class BranchWork:
             queue.drain()
 
     def pending(self) -> tuple[int, int]:
-        """How many transfers, and how many accepted deliveries, the branch has."""
+        """Return the numbers of transfers and of accepted deliveries of the branch."""
         return self._branch().pending()
 
     def forget(self) -> list[list[Delivery | Unacked]]:
@@ -116,7 +116,7 @@ def _association(session: Session) -> Association:
 
 
 def select(session: Session, command: commands.DtxSelect) -> None:
-    """dtx.select: as often as one likes, and not beside tx."""
+    """dtx.select: may be repeated; refused after tx.select."""
     if session.selected == TX:
         raise ExecutionError(ILLEGAL_STATE, "the session is transactional already: tx.select")
     check_accepting(session)
@@ -125,7 +125,7 @@ def select(session: Session, command: commands.DtxSelect) -> None:
 
 
 def start(session: Session, command: commands.DtxStart) -> None:
-    """dtx.start: what follows is work of the branch, unless the result says no."""
+    """dtx.start: later commands belong to the branch, unless the result is a refusal."""
     association = _association(session)
     with _telling():
         status = association.start(_xid(command.xid), join=command.join, resume=command.resume)
@@ -135,7 +135,7 @@ def start(session: Session, command: commands.DtxStart) -> None:
 
 
 def end(session: Session, command: commands.DtxEnd) -> None:
-    """dtx.end: what follows is the session's own work."""
+    """dtx.end: later commands do not belong to the branch."""
     association = _association(session)
     worked = association.branch is not None
     with _telling():
@@ -170,12 +170,12 @@ def _perform(
 
 
 def prepare(session: Session, command: commands.DtxPrepare) -> None:
-    """dtx.prepare: make certain that the branch can be committed."""
+    """dtx.prepare: store the branch, so that it can be committed."""
     _perform(session, command.xid, Branches.prepare, _PREPARE)
 
 
 def commit(session: Session, command: commands.DtxCommit) -> None:
-    """dtx.commit: do the work of a branch."""
+    """dtx.commit: publish and settle what the branch has."""
 
     def call(branches: Branches, vhost: str, xid: Xid, asker: Asker) -> Slices[Outcome]:
         return branches.commit(vhost, xid, asker, one_phase=command.one_phase, in_turns=True)
@@ -184,12 +184,12 @@ def commit(session: Session, command: commands.DtxCommit) -> None:
 
 
 def rollback(session: Session, command: commands.DtxRollback) -> None:
-    """dtx.rollback: do none of it."""
+    """dtx.rollback: drop the work of the branch."""
     _perform(session, command.xid, Branches.rollback, _ROLLBACK)
 
 
 def forget(session: Session, command: commands.DtxForget) -> None:
-    """dtx.forget: a heuristic decision was heard of."""
+    """dtx.forget: remove a heuristic decision."""
     with _telling():
         branches = session.connection.broker.branches
         outcome = branches.forget(session.vhost.name, _xid(command.xid), session.user)
@@ -206,7 +206,7 @@ def get_timeout(session: Session, command: commands.DtxGetTimeout) -> None:
 
 
 def set_timeout(session: Session, command: commands.DtxSetTimeout) -> None:
-    """dtx.set-timeout: from now on."""
+    """dtx.set-timeout: the time starts now."""
     branches = session.connection.broker.branches
     with _telling():
         xid = _xid(command.xid)
@@ -214,7 +214,7 @@ def set_timeout(session: Session, command: commands.DtxSetTimeout) -> None:
 
 
 def recover(session: Session, command: commands.DtxRecover) -> None:
-    """dtx.recover: what the user has prepared, or was decided heuristically."""
+    """dtx.recover: list the user's prepared and heuristically completed branches."""
     xids = session.connection.broker.branches.in_doubt(session.vhost.name, session.user)
     named: list[Any] = [structs.Xid(*xid) for xid in xids]
     session.result(structs.RecoverResult(AMQP_0_10.struct_array(named)))

@@ -1,7 +1,6 @@
-"""Errors in the words of 0-10: codes of execution.exception and connection.close.
+"""The errors of 0-10: codes of execution.exception and connection.close.
 
-An error of a command ends its session and nothing else; only what makes the frames themselves
-senseless, and the login, end the connection.
+An error of a command ends only its session; malformed frames and login failures end the connection.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class ExecutionError(ProtocolError):
     Args:
         code: of execution.exception.
         text: why.
-        field: the number of the field that is to blame, from 0; None for none.
+        field: the number of the wrong field, from 0; None for none.
     """
 
     def __init__(self, code: int, text: str, field: int | None = None) -> None:
@@ -80,7 +79,7 @@ class ExecutionError(ProtocolError):
 
 
 class DetachError(ProtocolError):
-    """The session has to leave its channel, and there was no command to blame.
+    """The session must leave its channel for a reason that is not a command.
 
     Args:
         code: of session.detached.
@@ -92,7 +91,7 @@ class DetachError(ProtocolError):
 
 
 def execution_code(error: Refusal | ProtocolError) -> int:
-    """The code of execution.exception for an error."""
+    """Return the code of execution.exception for an error."""
     if isinstance(error, Refusal):
         return _KINDS[error.kind]
     code = _OTHERS.get(error.code, error.code)
@@ -100,17 +99,17 @@ def execution_code(error: Refusal | ProtocolError) -> int:
 
 
 def described(code: int, text: str) -> str:
-    """The description of an exception, the name of its code in front."""
+    """Return the description of an exception, which begins with the name of its code."""
     return encodable(f"{NAMES[code]}: {text}")
 
 
 def encodable(text: str) -> str:
-    """Escape what cannot be sent: a name in the text may come from bytes that are not UTF-8."""
+    """Escape surrogates: a name in the text may come from bytes that are not UTF-8."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def close_text(code: int, text: str) -> str:
-    """The reply text of a connection.close; a str8 has 255 octets."""
+    """Return the reply text of a connection.close, cut to the 255 bytes of a str8."""
     name = CLOSE_NAMES.get(code)
     full = encodable(text if name is None else f"{name}: {text}")
     octets = full.encode()
@@ -125,15 +124,15 @@ def _cut(octets: bytes) -> str:
 
 
 def connection_error(code: int, text: str) -> ProtocolError:
-    """An error that ends the connection; `code` is one of connection.close."""
+    """Make an error that ends the connection; `code` is one of connection.close."""
     return ProtocolError(code, text)
 
 
 def framing(text: str) -> ProtocolError:
-    """The error for frames and controls that make no sense."""
+    """Make the error for invalid frames and controls."""
     return ProtocolError(FRAMING_ERROR, text)
 
 
 def unknown_commands(first: int, last: int) -> ExecutionError:
-    """The error for a peer that speaks of commands which were never sent."""
+    """Make the error for a peer that refers to commands which were never sent."""
     return ExecutionError(INVALID_ARGUMENT, f"commands {first} to {last} were not sent")

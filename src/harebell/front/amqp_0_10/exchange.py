@@ -53,7 +53,7 @@ def _named(name: str, field: int) -> None:
 
 
 def declare(session: Session, command: commands.ExchangeDeclare) -> None:
-    """exchange.declare: make it, or check that it is of the same type and alternate."""
+    """exchange.declare: create it, or check that type and alternate exchange are the same."""
     name = command.exchange
     _named(name, 0)
     vhost = session.vhost
@@ -133,12 +133,12 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
 
 
 def _shown(session: Session, kind: str, name: str) -> str:
-    """The name of a resource in an error, for a user that may know it."""
+    """Return the name of a resource for an error, if the user may see it."""
     return rendered(kind, name, session.vhost.name) if may_see(session, kind, name) else f"a {kind}"
 
 
 def query(session: Session, command: commands.ExchangeQuery) -> None:
-    """exchange.query: what it is like; without a name the default exchange is meant."""
+    """exchange.query: describe it; without a name, the default exchange."""
     check_any(session, EXCHANGE, command.name or "")
     exchange = session.vhost.exchanges.get(command.name or "")
     if exchange is None:
@@ -160,7 +160,7 @@ def _both(session: Session, queue: str, exchange: str) -> tuple[Queue, Exchange]
 
 
 def _bindings(queue: Queue, exchange: Exchange, key: str) -> list[Binding]:
-    """The bindings of a queue to an exchange with that key; 0-10 allows for one."""
+    """Return the bindings of a queue to an exchange with that key; 0-10 allows one."""
     return [
         binding
         for binding in (queue.bound or {}).values()
@@ -169,7 +169,7 @@ def _bindings(queue: Queue, exchange: Exchange, key: str) -> list[Binding]:
 
 
 def bind(session: Session, command: commands.ExchangeBind) -> None:
-    """exchange.bind: binding again changes nothing, not even with other arguments."""
+    """exchange.bind: a repetition changes nothing, not even with other arguments."""
     queue, exchange = _both(session, command.queue, command.exchange)
     key = command.binding_key or ""
     check_topic(session, READ, exchange.name, key)
@@ -181,7 +181,7 @@ def bind(session: Session, command: commands.ExchangeBind) -> None:
 
 
 def unbind(session: Session, command: commands.ExchangeUnbind) -> None:
-    """exchange.unbind: there has to be such a binding."""
+    """exchange.unbind: the binding must exist."""
     queue, exchange = _both(session, command.queue, command.exchange)
     key = command.binding_key or ""
     check_topic(session, READ, exchange.name, key)
@@ -196,7 +196,7 @@ def unbind(session: Session, command: commands.ExchangeUnbind) -> None:
 
 
 def bound(session: Session, command: commands.ExchangeBound) -> None:
-    """exchange.bound: whether there is such a binding, and if not, what of it there is not."""
+    """exchange.bound: whether a binding exists, and if not, which part is missing."""
     names = (command.exchange or "", command.queue or "", command.binding_key or "")
     check_binding_seen(session, *names)
     exchange = session.vhost.exchanges.get(command.exchange or "")
@@ -215,7 +215,7 @@ def bound(session: Session, command: commands.ExchangeBound) -> None:
         result.key_not_matched = bool(key) and not _any(pairs, None, key, {})
         result.args_not_matched = bool(arguments) and not _any(pairs, None, None, arguments)
         if not (result.queue_not_matched or result.key_not_matched or result.args_not_matched):
-            # Each is there, but not together.
+            # Each part matches some binding, but no binding matches all.
             result.queue_not_matched = queue is not None
             result.key_not_matched = bool(key)
             result.args_not_matched = bool(arguments)
@@ -223,7 +223,7 @@ def bound(session: Session, command: commands.ExchangeBound) -> None:
 
 
 def _bound(session: Session, exchange: Exchange) -> list[tuple[object, str, Table]]:
-    """Destination, key and arguments of everything that is bound."""
+    """Yield destination, key and arguments of all bindings."""
     if exchange.default:
         return [(queue, name, {}) for name, queue in session.vhost.queues.items()]
     return [

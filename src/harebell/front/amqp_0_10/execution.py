@@ -44,7 +44,7 @@ def take(session: Session, assembly: Assembly) -> None:
 
 
 def _bodiless(given: Properties) -> Properties:
-    """Properties that remember that there was no body segment."""
+    """Return properties which note that there was no body segment."""
     return Properties(
         given.raw + NO_BODY,
         given.delivery_mode,

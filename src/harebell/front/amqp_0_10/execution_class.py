@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def sync(session: Session, command: commands.ExecutionSync) -> None:
-    """execution.sync: nothing to do, for completions are sent in every turn."""
+    """execution.sync: no-op, because completions are sent in every turn."""
 
 
 def result(session: Session, command: commands.ExecutionResult) -> None:
-    """execution.result: of a command of ours; none of them has one that we need."""
+    """execution.result: ignored, no command of the broker needs a result."""
 
 
 def exception(session: Session, command: commands.ExecutionException) -> None:
-    """execution.exception: the peer could not carry out a command of ours, and ends the session."""
+    """execution.exception: the peer failed to execute a command of the broker; end the session."""
     session.connection.settings.journal(
         "error",
         f"{session.connection.peer}: {session!r} ended by the client: "

@@ -39,7 +39,7 @@ def qos(session: Session, command: commands.FileQos) -> None:
 
 
 def request_of(class_id: int, command: Any) -> ConsumerRequest:
-    """The request of a command consume of either class.
+    """Return the request of a command consume of either class.
 
     Raises:
         ExecutionError: 530, the consumer has no tag.
@@ -58,7 +58,7 @@ def request_of(class_id: int, command: Any) -> ConsumerRequest:
 
 
 def consume(session: Session, command: commands.FileConsume) -> None:
-    """file.consume: files are staged one after the other."""
+    """file.consume: files are staged one by one."""
     adapter = adapter_of(session)
 
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> FileConsumer:
@@ -68,7 +68,7 @@ def consume(session: Session, command: commands.FileConsume) -> None:
 
 
 def cancel(session: Session, command: commands.FileCancel) -> None:
-    """file.cancel: what is on its way still comes; an unknown tag is fine."""
+    """file.cancel: deliveries in progress are completed; an unknown tag is ignored."""
     tag = command.consumer_tag or ""
     if isinstance(session.consumers.get(tag), FileConsumer):
         cancel_consumer(adapter_of(session), tag, True, FileConsumeOk)
@@ -87,19 +87,19 @@ def file_open(session: Session, command: commands.FileOpen) -> None:
 
 
 def open_ok(session: Session, command: commands.FileOpenOk) -> None:
-    """file.open-ok: the client is ready for a file of ours."""
+    """file.open-ok: the client is ready to receive a file."""
     adapter_of(session).classes.files.opened(command.staged_size or 0)
 
 
 def stage(session: Session, command: commands.FileStage, header: bytes, body: bytes) -> None:
-    """file.stage: nothing to do, for its body is in the staging area already."""
+    """file.stage: no-op, because the body is already in the staging area."""
     adapter = adapter_of(session)
     found, adapter.stage = adapter.stage, None
     (found or Stage(adapter, header)).finish()
 
 
 def publish(session: Session, command: commands.FilePublish) -> None:
-    """file.publish: what is staged becomes a message; it is complete when that is on disk."""
+    """file.publish: publish a staged file; complete when the message is on disk."""
     flags = command.mandatory | command.immediate << 1
     request = Publish(FILE, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
     adapter_of(session).classes.arrivals.publish(request, _identifier(command))
@@ -108,7 +108,7 @@ def publish(session: Session, command: commands.FilePublish) -> None:
 def _taken(
     session: Session, tag: int, multiple: bool
 ) -> tuple[FileStreamAdapter, list[FileUnacked]]:
-    """The deliveries that a tag means, which are not outstanding any more."""
+    """Remove and return the deliveries that a tag selects."""
     adapter = adapter_of(session)
     unacked = adapter.unacked
     if tag or not multiple:
@@ -121,7 +121,7 @@ def _taken(
 
 
 def ack(session: Session, command: commands.FileAck) -> None:
-    """file.ack: the files are done with (tag 0 with multiple: all of them)."""
+    """file.ack: acknowledge files (tag 0 with multiple: all of them)."""
     _, entries = _taken(session, command.delivery_tag or 0, command.multiple)
     transaction: Any = session.transaction
     if transaction is not None:

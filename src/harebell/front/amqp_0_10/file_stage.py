@@ -1,8 +1,8 @@
 """A file.stage that is being received: its body is written to the staging area frame by frame.
 
-A file takes no memory before it is published, and what came of it stays when the connection breaks.
-A session that comes back sends the whole command again, from the octet that file.open-ok named;
-what is here already is passed over then.
+A file takes no memory before it is published, and received bytes are kept when the connection ends.
+A resumed session sends the whole command again, from the offset in file.open-ok; bytes that are
+already stored are skipped.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ STAGE = b"\x09\x08"
 
 
 def read_list(listed: PropertyList, header: bytes) -> bytes:
-    """The property list of a content.
+    """Return the property list of a content.
 
     Raises:
-        ExecutionError: 531, the header segment does not hold it, or it cannot be read.
+        ExecutionError: 531, it is missing in the header segment or malformed.
     """
     try:
         raw = to_list(listed, header)
@@ -59,7 +59,7 @@ class Stage:
         self._arrivals.describe(self._staged, read_list(FILE, header))
 
     def take(self, payload: bytes) -> None:
-        """The next octets of the body."""
+        """Take the next bytes of the body."""
         session = self._adapter.session
         if session.ended:
             return
@@ -81,10 +81,10 @@ class Stage:
         self._arrivals.write(staged, payload)
 
     def finish(self) -> None:
-        """All of it is here.
+        """End the stage: its body has arrived.
 
         Raises:
-            ExecutionError: 406, that is less than was announced; what came stays.
+            ExecutionError: 406, the body is shorter than announced; received bytes are kept.
         """
         staged = self._staged
         self._arrivals.let_go(staged)

@@ -1,9 +1,9 @@
 """The adapter of a session to the channel interface of the classes file and stream.
 
-What these classes say is kept in the words of the versions that brought them, as is what they
-publish; here it is put into the commands of 0-10. A delivery of a file has a tag of its own, which
-is not the number of a command. A publish that has to wait for room is complete when it is done:
-0-10 has no other way to stop a publisher.
+These classes use the methods and messages of the versions that defined them; this adapter
+translates them into the commands of 0-10. A delivery of a file has a tag of its own, which is not a
+command number. A publish that waits for space is completed late: 0-10 has no other way to stop a
+publisher.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class FileStreamAdapter:
     Attributes:
         session: as given.
         classes: staging, windows and rates.
-        unacked: files that are delivered and not acknowledged, by their tags.
+        unacked: unacknowledged files by tag.
         next_tag, outstanding: as for `FileStreamChannel`.
-        stage: the file.stage that is arriving; None for none.
+        stage: the file.stage that is being received; None for none.
     """
 
     def __init__(self, session: Session) -> None:
@@ -79,11 +79,11 @@ class FileStreamAdapter:
         self.stage: Stage | None = None
         self.classes: Classes = Classes(self)
 
-    # --- where it is ----------------------------------------------------------------------------
+    # --- the session ----------------------------------------------------------------------------
 
     @property
     def connection(self) -> BaseConnection:
-        """Where the session is, or was last."""
+        """The connection of the session, or its last one."""
         return self.session.connection
 
     @property
@@ -93,7 +93,7 @@ class FileStreamAdapter:
 
     @property
     def vhost(self) -> VHost:
-        """Of the session."""
+        """The vhost of the session."""
         return self.session.vhost
 
     @property
@@ -103,16 +103,16 @@ class FileStreamAdapter:
 
     @property
     def router(self) -> Router:
-        """Of the vhost."""
+        """The router of the vhost."""
         return self.session.router
 
     @property
     def last_queue(self) -> str:
-        """The queue that was declared last in the session."""
+        """The last queue that the session declared."""
         return self.session.last_queue
 
     def started(self) -> dict[str, Any]:
-        """The consumers of the session, subscriptions among them: their names are of one set."""
+        """The consumers of the session, including subscriptions: both share their names."""
         return self.session.consumers
 
     def companions(self) -> list[Classes]:
@@ -123,17 +123,17 @@ class FileStreamAdapter:
         ]
 
     def find_queue(self, name: str) -> Queue:
-        """The queue of that name."""
+        """Find a queue by name."""
         queue: Queue = self.vhost.queue(name, self.session)
         return queue
 
     def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
-        """0-10 has no access tickets."""
+        """Do nothing: 0-10 has no access tickets."""
 
-    # --- telling the client ---------------------------------------------------------------------
+    # --- output ---------------------------------------------------------------------------------
 
     def may_deliver(self) -> bool:
-        """Whether a delivery can go out now."""
+        """True if a delivery can go out now."""
         return self.session.can_send()
 
     def say(self, method: Method) -> None:
@@ -157,7 +157,7 @@ class FileStreamAdapter:
         self._send(command, listed, message.raw, message.body)
 
     def stop_publisher(self, stop: bool) -> None:
-        """A publish that waits is not complete, which says enough."""
+        """Do nothing: an incomplete command stops the publisher."""
 
     def consumer_lost(self, consumer: Consumer) -> None:
         """End the session: the queue of a consumer was deleted."""
@@ -204,23 +204,23 @@ class FileStreamAdapter:
         assert isinstance(error, Refusal | ProtocolError), "others are nobody's publish"
         self.session.caught(error, *_PUBLISH)
 
-    # --- what becomes of deliveries -------------------------------------------------------------
+    # --- settling deliveries --------------------------------------------------------------------
 
     def keep(self, entry: Unacked) -> None:
-        """A transaction is rolled back: the file is with the client as before."""
+        """Restore a file after a rollback: it is unacknowledged as before."""
         self.unacked.put(entry.tag, entry)
 
     def serve(self) -> int:
-        """Deliver what the consumers can take now."""
+        """Serve the consumers."""
         return self.session.serve()
 
     def overdue(self, entry: Unacked, text: str) -> None:
-        """A file is out for too long: the session ends."""
+        """End the session: a file is unacknowledged for too long."""
         self.unacked.take(entry.tag)
         entry.time_out()
         self.session.end_overdue(entry.queue, text)
 
-    # --- coming and going -----------------------------------------------------------------------
+    # --- attach and end -------------------------------------------------------------------------
 
     def moved(self) -> None:
         """Move the session to another connection, with its limits."""

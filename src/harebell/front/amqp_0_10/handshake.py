@@ -1,7 +1,7 @@
 """The class connection: from protocol header to open, and the end (AMQP 0-10 9.1).
 
-Which control is legal in which state stands in `harebell.wire.v010.states`; this file says what
-each one does. A peer that fails is sent the reason, and its failure is counted.
+`harebell.wire.v010.states` lists which control is legal in which state; this file has the handlers.
+A peer that fails is sent the reason, and the failure is counted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def start(connection: Connection) -> None:
 
 
 def start_ok(connection: Connection, control: controls.ConnectionStartOk) -> None:
-    """connection.start-ok: the client begins to log in."""
+    """connection.start-ok: begin the login."""
     connection.client_properties = control.client_properties
     connection.mechanism = control.mechanism
     login.begin(connection, control.mechanism, control.response, lambda: tune(connection))
@@ -77,7 +77,7 @@ def secure_ok(connection: Connection, control: controls.ConnectionSecureOk) -> N
 
 
 def tune(connection: Connection) -> None:
-    """connection.tune: the limits that are offered; the login is done."""
+    """connection.tune: offer limits after the login."""
     settings = connection.settings
     connection.send_control(
         0,
@@ -102,7 +102,7 @@ def _heartbeat_max(connection: Connection) -> int:
 
 
 def tune_ok(connection: Connection, control: controls.ConnectionTuneOk) -> None:
-    """connection.tune-ok: the client's limits, within ours; what it leaves out is left to us."""
+    """connection.tune-ok: accept the client's limits; a missing one is chosen by the broker."""
     offered = _frame_max(connection)
     size = control.max_frame_size or offered
     if not limits.FRAME_MIN_BYTES <= size <= offered:
@@ -127,7 +127,7 @@ def _refused(text: str) -> ProtocolError:
 
 
 def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
-    """connection.open: choose the vhost; from now on there are sessions."""
+    """connection.open: select the vhost; sessions may begin."""
     name = control.virtual_host or DEFAULT_VHOST
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
@@ -161,7 +161,7 @@ def close(connection: Connection, control: controls.ConnectionClose) -> None:
 
 
 def close_ok(connection: Connection, control: controls.ConnectionCloseOk) -> None:
-    """connection.close-ok: the answer to our close."""
+    """connection.close-ok: the reply to the broker's close."""
     connection.finish()
 
 

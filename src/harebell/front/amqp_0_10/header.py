@@ -1,6 +1,6 @@
-"""The fields of a header segment that did not arrive with a whole transfer.
+"""Read the header segment of a transfer that arrived in several frames.
 
-`harebell.kernels.segments` finds the same in those that did.
+`harebell.kernels.segments` reads those of transfers in one frame.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _CARBON = "CC"
 
 
 def flags_of(command: MessageTransfer, sync: bool, explicit: bool) -> int:
-    """The flags of a transfer, as `SegmentSink.transfer` has them.
+    """Return the flags of a transfer, in the form of `SegmentSink.transfer`.
 
     Args:
         command: the transfer.
-        sync: whether the peer wants to hear of its completion at once.
+        sync: whether the peer requests its completion at once.
         explicit: whether the field accept-mode was there.
 
     Raises:
-        ExecutionError: 531 for an accept-mode or acquire-mode that there is not.
+        ExecutionError: 531 for an unknown accept-mode or acquire-mode.
     """
     for field, value in ((1, command.accept_mode), (2, command.acquire_mode)):
         if value > 1:
@@ -44,10 +44,10 @@ def flags_of(command: MessageTransfer, sync: bool, explicit: bool) -> int:
 
 
 def read_header(raw: bytes) -> tuple[int, str, Properties]:
-    """Flags, routing key and properties of a header segment.
+    """Return flags, routing key and properties of a header segment.
 
     Raises:
-        ProtocolError: 531 for one that cannot be read.
+        ProtocolError: 531 if it is malformed.
     """
     flags, key, mode, priority, suspect, headers = 0, "", 0, -1, False, False
     for struct in AMQP_0_10.decode_header(raw):

@@ -1,4 +1,4 @@
-"""The input of a connection: whole transfers go to their session, frames are assembled.
+"""The input of a connection: pass complete transfers to their session, assemble other frames.
 
 control                   ->  harebell.front.amqp_0_10.handshake, .attach
 command, header, body     ->  harebell.front.amqp_0_10.execution
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Intake(SegmentSink):
-    """Between the scanner and the sessions.
+    """Passes input from the scanner to the sessions.
 
     Args:
-        connection: whose frames come.
+        connection: the connection.
         sessions: the sessions by channel; the connection changes it.
     """
 
@@ -46,7 +46,7 @@ class Intake(SegmentSink):
         properties: Properties,
         body: bytes,
     ) -> int:
-        """A whole message.transfer, straight from the scanner."""
+        """Take a complete message.transfer from the scanner."""
         session = self._sessions.get(channel)
         if session is None:
             self._connection.not_attached(channel)
@@ -55,7 +55,7 @@ class Intake(SegmentSink):
         return 0
 
     def frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> int:
-        """Any single frame."""
+        """Take a single frame."""
         connection = self._connection
         try:
             self._frame(flags, kind, track, channel, payload)
@@ -94,7 +94,7 @@ class Intake(SegmentSink):
             execution.take(session, assembly)
 
     def drop(self, key: tuple[int, int]) -> None:
-        """An assembly is whole, or will never be."""
+        """Remove an assembly that is complete or was dropped."""
         assembly = self.assemblies.pop(key, None)
         if assembly is not None:
             assembly.release()

@@ -1,4 +1,4 @@
-"""Logging in: which SASL mechanisms are offered, and the exchange of one."""
+"""The login: the offered SASL mechanisms, and the exchange of one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def offered(connection: Connection) -> list[str]:
-    """The mechanisms that can succeed for this peer."""
+    """Return the mechanisms that can succeed for this peer."""
     return offers(context_of(connection))
 
 

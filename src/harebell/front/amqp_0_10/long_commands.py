@@ -1,4 +1,4 @@
-"""Commands that may take several turns: complete at their end, and refused late as if at once."""
+"""Commands that may take several turns; a late refusal is sent like an immediate one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def perform(
     session: Session, step: Step, ticket: Callable[[], int], command: tuple[int, int]
 ) -> None:
-    """Carry a command out.
+    """Execute a command in slices.
 
     Args:
-        session: where it came.
-        step: does a slice, and at the end of the last one what is to follow.
-        ticket: called then; the commit that has to be on disk before the command is complete.
+        session: the session of the command.
+        step: does a slice; the last one also does what follows.
+        ticket: called afterwards; returns the commit that completes the command when it is on disk.
         command: the codes of class and command.
     """
     held = 0

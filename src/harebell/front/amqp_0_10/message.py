@@ -43,11 +43,11 @@ _PRIORITY = "x-priority"
 _INT32 = range(-(1 << 31), 1 << 31)
 
 
-# --- what becomes of deliveries -----------------------------------------------------------------
+# --- settling deliveries ------------------------------------------------------------------------
 
 
 def accept(session: Session, command: commands.MessageAccept) -> None:
-    """message.accept: the messages are done with, or will be when the transaction commits."""
+    """message.accept: acknowledge messages, in a transaction at its commit."""
     session.forget_shown(command.transfers)
     entries = session.taken(command.transfers)
     if session.transaction is not None:
@@ -57,7 +57,7 @@ def accept(session: Session, command: commands.MessageAccept) -> None:
 
 
 def reject(session: Session, command: commands.MessageReject) -> None:
-    """message.reject: to the alternate exchange; what was not acquired is not affected."""
+    """message.reject: send acquired messages to the alternate exchange; others are not affected."""
     entries = session.taken(command.transfers)
     for entry in entries:
         entry.reject()
@@ -65,7 +65,7 @@ def reject(session: Session, command: commands.MessageReject) -> None:
 
 
 def release(session: Session, command: commands.MessageRelease) -> None:
-    """message.release: the messages are for anybody again, in their places."""
+    """message.release: requeue messages in their positions."""
     session.forget_shown(command.transfers)
     # Qpid's clients release what they accepted in a transaction before they roll it back.
     entries = session.taken(command.transfers) + session.unaccepted(command.transfers)
@@ -76,7 +76,7 @@ def release(session: Session, command: commands.MessageRelease) -> None:
 
 
 def acquire(session: Session, command: commands.MessageAcquire) -> None:
-    """message.acquire: acquire the messages that are still available; one result in any case."""
+    """message.acquire: acquire the messages that are still available; always sends a result."""
     got: list[tuple[int, int]] = []
     for entry in session.seen(command.transfers):
         if not entry.queue.acquire(entry.position, entry.consumer):
@@ -102,7 +102,7 @@ def _drained(session: Session, entries: list[Delivery]) -> None:
 
 
 def resume(session: Session, command: commands.MessageResume) -> None:
-    """message.resume: no part of a message outlives its transfer here."""
+    """message.resume: parts of a message are not kept after its transfer."""
     raise ExecutionError(NOT_IMPLEMENTED, "interrupted transfers cannot be resumed", 1)
 
 
@@ -110,7 +110,7 @@ def resume(session: Session, command: commands.MessageResume) -> None:
 
 
 def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
-    """message.subscribe: no credit yet, so nothing is delivered before message.flow."""
+    """message.subscribe: without credit, so nothing is delivered before message.flow."""
     tag = command.destination or ""
     if tag in session.consumers:
         raise ExecutionError(NOT_ALLOWED, f"there is a subscription '{tag}' already", 1)
@@ -158,7 +158,7 @@ def _modes(command: commands.MessageSubscribe) -> tuple[bool, bool]:
 
 
 def _check_sharing(session: Session, queue: Queue, *, exclusive: bool) -> None:
-    """An exclusive subscription is alone, but for browsers."""
+    """Refuse a subscription beside an exclusive one, except for browsers."""
     # An exclusive consumer is the only one.
     first = queue.consumers.first()
     taken = first is not None and first.exclusive
@@ -176,7 +176,7 @@ def _priority(command: commands.MessageSubscribe) -> int:
 
 
 def cancel(session: Session, command: commands.MessageCancel) -> None:
-    """message.cancel: deliveries that are out can still be settled."""
+    """message.cancel: outstanding deliveries can still be settled."""
     subscription = _find(session, command.destination)
     del session.consumers[command.destination]
     end(session, subscription)
@@ -193,7 +193,7 @@ def _find(session: Session, destination: str | None) -> Subscription:
 
 
 def set_flow_mode(session: Session, command: commands.MessageSetFlowMode) -> None:
-    """message.set-flow-mode: only while no credit is left (rule "mode-switching")."""
+    """message.set-flow-mode: allowed only without credit (rule "mode-switching")."""
     subscription = _find(session, command.destination)
     if command.flow_mode > 1:
         raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no flow mode {command.flow_mode}", 1)
@@ -205,7 +205,7 @@ def set_flow_mode(session: Session, command: commands.MessageSetFlowMode) -> Non
 
 
 def flow(session: Session, command: commands.MessageFlow) -> None:
-    """message.flow: more credit."""
+    """message.flow: add credit."""
     subscription = _find(session, command.destination)
     if command.unit > 1:
         raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no unit {command.unit}", 1)
@@ -214,14 +214,14 @@ def flow(session: Session, command: commands.MessageFlow) -> None:
 
 
 def flush(session: Session, command: commands.MessageFlush) -> None:
-    """message.flush: what is there goes out, then no credit is left."""
+    """message.flush: deliver ready messages, then remove the credit."""
     subscription = _find(session, command.destination)
     subscription.queue.drain()
     session.end_window(subscription)
 
 
 def stop(session: Session, command: commands.MessageStop) -> None:
-    """message.stop: no credit is left, and nothing more goes out."""
+    """message.stop: remove the credit; nothing more is delivered."""
     session.end_window(_find(session, command.destination))
 
 

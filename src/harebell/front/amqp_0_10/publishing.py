@@ -1,12 +1,12 @@
-"""Transfers that ask the broker for more than routing.
+"""Transfers with fields that the broker processes, beyond routing.
 
-    ttl                      the message expires so many milliseconds after it came
-    user-id                  has to be the publisher's own
-    fragment-properties      parts of a message are not put together here
+    ttl                      milliseconds after the arrival in which the message expires
+    user-id                  must be the publisher's own
+    fragment-properties      parts of a message are not reassembled
     headers CC and BCC       lists of further routing keys; the queues do not see BCC
-    immediate                a queue takes the message only for a subscription that is ready
+    immediate                a queue accepts the message only for a ready subscription
 
-Ordinary transfers never come here.
+Other transfers do not use this module.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def _one(structs: _Structs, kind: Any) -> Any:
 def prepared(
     session: Session, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
 ) -> tuple[Message, tuple[Queue, ...]]:
-    """Check a message whose header asks for something, and route it.
+    """Check a message with such fields, and route it.
 
     Returns:
-        What its queues get, and those queues.
+        The message as its queues get it, and the queues.
 
     Raises:
-        ExecutionError: it asks for what it may not have.
+        ExecutionError: a field is invalid or not allowed.
     """
     structs = AMQP_0_10.decode_header(properties.raw)
     delivery = _one(structs, DeliveryProperties) or DeliveryProperties()
@@ -102,7 +102,7 @@ def prepared(
 
 
 def _check_user_id(session: Session, told: MessageProperties) -> None:
-    """The rule "authentication" of user-id."""
+    """Refuse a user-id of another user (rule "authentication")."""
     user = session.user
     if not told.user_id or told.user_id == user.name.encode() or "impersonator" in user.tags:
         return
@@ -112,7 +112,7 @@ def _check_user_id(session: Session, told: MessageProperties) -> None:
 
 
 def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:
-    """The routing keys in a header; values that are not strings are ignored."""
+    """Return the routing keys in a header; values that are not strings are ignored."""
     if name not in headers:
         return []
     value = headers[name]
@@ -123,7 +123,7 @@ def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:
 
 
 def takes_at_once(queues: tuple[Queue, ...]) -> bool:
-    """Whether each of the queues has a subscription that is ready for a message."""
+    """True if each of the queues has a ready subscription."""
     return all(
         queue.ready_count() == 0 and any(consumer.ready() for consumer in queue.consumers)
         for queue in queues
@@ -159,7 +159,7 @@ def intercepted(session: Session, properties: Properties) -> Properties:
 
 
 def trace_publish(session: Session, message: Message, queues: tuple[Queue, ...]) -> None:
-    """Show a message that was published to the firehose."""
+    """Send a copy of a published message to the firehose."""
     firehose = session.router.tracer
     if firehose is None:
         return

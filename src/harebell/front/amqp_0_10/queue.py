@@ -1,7 +1,7 @@
 """The class queue (AMQP 0-10, class 8).
 
-An exclusive queue belongs to the session that declared it. When that ends the queue is anybody's
-again, or goes if it is auto-delete, too.
+An exclusive queue belongs to the session that declared it. When the session ends, the queue is no
+longer exclusive, or is deleted if it is auto-delete, too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _named(name: str) -> None:
 
 
 def declare(session: Session, command: commands.QueueDeclare) -> None:
-    """queue.declare: make it, or check that it may be used and has the same alternate exchange."""
+    """queue.declare: create it, or check that it may be used and has the same alternate."""
     name = command.queue
     _named(name)
     vhost = session.vhost
@@ -62,7 +62,7 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
         if any(consumer not in session.consumers.values() for consumer in queue.consumers):
             raise ExecutionError(RESOURCE_LOCKED, f"{thing} is used by others", 4)
         vhost.give(queue, session)
-        # The document has an exclusive auto-delete queue go with its session, not before.
+        # The specification deletes an exclusive auto-delete queue with its session, not earlier.
         queue.stays = True
     queue.declared()
     session.last_queue = name
@@ -71,7 +71,7 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
 
 
 def _check_there(session: Session, command: commands.QueueDeclare, thing: str) -> None:
-    """Check a passive declaration: the queue exists, and is the session's alone if asked."""
+    """Check a passive declaration: the queue exists, and is the session's if exclusive is set."""
     queue = session.vhost.queues.get(command.queue)
     if queue is None:
         raise ExecutionError(NOT_FOUND, f"no {thing}", 2)
@@ -104,7 +104,7 @@ def _make(session: Session, command: commands.QueueDeclare, thing: str) -> Queue
 
     if alternate:
         arguments[ALTERNATE] = alternate
-    # The model's exclusive queues go with a connection, and are never durable.
+    # The model's exclusive queues are deleted with a connection, and are never durable.
     options = QueueOptions(
         durable=command.durable, auto_delete=command.auto_delete, arguments=arguments
     )
@@ -112,7 +112,7 @@ def _make(session: Session, command: commands.QueueDeclare, thing: str) -> Queue
 
 
 def delete(session: Session, command: commands.QueueDelete) -> None:
-    """queue.delete: what waits in it goes to the alternate exchange."""
+    """queue.delete: remaining messages go to the alternate exchange."""
     name = command.queue
     _named(name)
     check(session, CONFIGURE, QUEUE, name)
@@ -126,7 +126,7 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
     def finish() -> None:
         if queue.deleted:
             return
-        # Their consumers are told in slices, if there are many.
+        # Their consumers are cancelled in slices if there are many.
         session.ending |= own
         try:
             session.vhost.delete_queue(name, session, **conditions)
@@ -141,14 +141,14 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
 
 
 def purge(session: Session, command: commands.QueuePurge) -> None:
-    """queue.purge: drop what waits; deliveries that are out stay out."""
+    """queue.purge: drop ready messages; unacknowledged ones are not affected."""
     _named(command.queue)
     if purge_queue(caller_of_session(session), command.queue).recorded:
         session.wait_for(session.connection.commit.ticket)
 
 
 def query(session: Session, command: commands.QueueQuery) -> None:
-    """queue.query: what it is like; of one that is missing, nothing."""
+    """queue.query: describe it; the result for a missing queue is empty."""
     check_any(session, QUEUE, command.queue)
     queue = session.vhost.queues.get(command.queue)
     if queue is None:

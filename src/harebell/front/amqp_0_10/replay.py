@@ -1,6 +1,6 @@
 """The commands that a session may have to replay on another channel.
 
-Only a session that outlives its channel keeps it, and only until the peer says what has arrived.
+Only a session with a timeout keeps them, until the peer confirms their arrival.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _Entry = tuple[int, bytes, bool, Message | None, bytes, bytes]
 
 
 class Replay:
-    """Our commands that the peer has not confirmed, by number.
+    """The broker's commands that the peer has not confirmed, by number.
 
     Attributes:
-        octets: what they take, about.
+        octets: their approximate size.
     """
 
     __slots__ = ("_entries", "octets")
@@ -40,7 +40,7 @@ class Replay:
         self.octets += len(command) + len(header) + len(body) + _COST
 
     def drop(self, first: int, last: int) -> None:
-        """The peer has these, and will not forget them."""
+        """Drop commands that the peer has confirmed."""
         if last - first > len(self._entries):
             gone = [number for number in self._entries if first <= number <= last]
         else:
@@ -53,15 +53,15 @@ class Replay:
                 self.octets -= len(command) + len(header) + len(body) + _COST
 
     def first(self, otherwise: int) -> int:
-        """The lowest number that is kept."""
+        """Return the lowest number that is kept."""
         return min(self._entries, default=otherwise)
 
     def numbers(self) -> list[int]:
-        """Every number that is kept, in order."""
+        """Return the numbers that are kept, in order."""
         return sorted(self._entries)
 
     def write(self, number: int, channel: int, out: SegmentBuffer, frame_max: int) -> None:
-        """Write one of them again."""
+        """Write a kept command again."""
         _, command, redelivered, message, header, body = self._entries[number]
         if message is not None:
             out.transfer(channel, command, redelivered, message, frame_max)

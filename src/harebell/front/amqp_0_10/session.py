@@ -72,10 +72,10 @@ class SessionWork(Protocol):
         """Keep deliveries that are accepted."""
 
     def pending(self) -> tuple[int, int]:
-        """How many publishes, and how many settled deliveries, it has."""
+        """Return the numbers of publishes and of settled deliveries."""
 
     def forget(self) -> list[Any]:
-        """Do none of it; returns the deliveries."""
+        """Roll back; returns the deliveries."""
 
 
 class SessionFiles(Protocol):
@@ -86,10 +86,10 @@ class SessionFiles(Protocol):
         """Staging, windows and rates."""
 
     def keep(self, entry: Unacked) -> None:
-        """A delivery is with the peer as before."""
+        """Restore a delivery: it is unacknowledged as before."""
 
     def moved(self) -> None:
-        """The session is on another channel."""
+        """Note that the session moved to another channel."""
 
     def close(self) -> list[Queue]:
         """Close the session; returns the queues to serve afterwards."""
@@ -105,16 +105,16 @@ class Session(SessionLayer):
         router: of its vhost.
         consumers: its subscriptions, by destination, and consumers of files and packets, by tag.
         unacked: deliveries that are not settled, by the numbers of their transfers.
-        shown: the same for what browsers were shown, and have not acquired.
-        windowed: what took credit that comes back, by the same: the subscription, and the octets
-            where those are counted.
-        transaction: what is gathered since tx.select or dtx.start; None outside.
-        association: with branches of distributed transactions; None before its class is used.
+        shown: the same for messages that browsers got and have not acquired.
+        windowed: deliveries whose credit is given back, by the same: the subscription, and the
+            bytes where those are counted.
+        transaction: the work since tx.select or dtx.start; None outside.
+        association: with branches of distributed transactions; None before dtx is used.
         selected: which of the classes tx and dtx was selected; "" for none.
-        ending: subscriptions whose queue the session itself has deleted, until they hear of it.
-        last_queue: the one that it declared last; "" for none.
-        extras: what the classes file and stream keep here; None until one of them is used.
-        topic: what may be published to the exchange that was used last; None for every key.
+        ending: subscriptions whose queue the session itself has deleted, until they are notified.
+        last_queue: the queue that it declared last; "" for none.
+        extras: the state of the classes file and stream; None until one of them is used.
+        topic: the allowed routing keys at the exchange that was used last; None for all.
     """
 
     __slots__ = (
@@ -161,7 +161,7 @@ class Session(SessionLayer):
     def publish(
         self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
-        """Carry out a message.transfer: check, route, hand to the queues."""
+        """Execute a message.transfer: check, route, publish to the queues."""
         connection = self.connection
         if len(body) > connection.message_max:
             raise self.too_large(len(body))
@@ -196,7 +196,7 @@ class Session(SessionLayer):
         return 0
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a routed message to its queues; returns the bits that they answered."""
+        """Publish a routed message to its queues; return their result bits."""
         result = 0
         for queue in queues:
             answer = queue.publish(message)
@@ -208,7 +208,7 @@ class Session(SessionLayer):
         return result
 
     def _looked_at(self, queues: tuple[Queue, ...], flags: int) -> tuple[Queue, ...]:
-        """The queues of a transfer that is answered by accept or reject, or must not wait."""
+        """Return the queues of a transfer that is answered by accept or reject, or is immediate."""
         code = UNROUTABLE
         if flags & _IMMEDIATE and queues and not takes_at_once(queues):
             queues = _NOWHERE
@@ -266,7 +266,7 @@ class Session(SessionLayer):
         return ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{thing} is full")
 
     def has_uncommitted(self) -> bool:
-        """Whether publishes wait for the commit of a transaction."""
+        """True if publishes wait for the commit of a transaction."""
         return isinstance(self.transaction, Transaction) and self.transaction.octets > 0
 
     # --- deliveries -----------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class Session(SessionLayer):
         return found
 
     def seen(self, transfers: Ranges) -> list[Delivery]:
-        """The browsed deliveries of some numbers; they are not removed."""
+        """Return the browsed deliveries of some numbers; they are not removed."""
         return [
             self.shown.get(number)
             for first, last in self.meant(transfers)
@@ -306,12 +306,12 @@ class Session(SessionLayer):
         ]
 
     def forget_shown(self, transfers: Ranges) -> None:
-        """A browser needs to hear of these no more."""
+        """Remove browsed deliveries."""
         for entry in self.seen(transfers) if self.shown.count else ():
             self.shown.take(entry.number)
 
     def _within(self, held: Sequence, first: int, last: int) -> list[int]:
-        """The numbers of a range that something is kept under."""
+        """Return the numbers of a range that are used as keys."""
         if held.count == 0:
             return []
         first, last = max(first, held.first()), min(last, held.next - 1)
@@ -320,7 +320,7 @@ class Session(SessionLayer):
         return [number for number in range(first, last + 1) if held.get(number) is not None]
 
     def keep(self, entries: Several[Delivery | Unacked]) -> None:
-        """A transaction is rolled back: its deliveries are with the peer as before."""
+        """Restore the deliveries of a rollback: they are unacknowledged as before."""
         for entry in entries:
             if isinstance(entry, Delivery):
                 self.unacked.put(entry.number, entry)
@@ -329,7 +329,7 @@ class Session(SessionLayer):
                 self.extras.keep(entry)
 
     def settle(self, entries: Several[Delivery | Unacked]) -> None:
-        """Accepted: the messages are done with, and the command completes when that is on disk."""
+        """Acknowledge messages; the command completes when that is on disk."""
         result = 0
         for entry in entries:
             entry.settle()
@@ -359,7 +359,7 @@ class Session(SessionLayer):
                 queue.drain()
 
     def trace_delivery(self, message: Message, queue: str, redelivered: bool) -> None:
-        """Show a delivery to the firehose."""
+        """Send a copy of a delivery to the firehose."""
         delivered(self, message, queue, redelivered)
 
     # --- subscriptions --------------------------------------------------------------------------
@@ -379,7 +379,7 @@ class Session(SessionLayer):
         return 0
 
     def return_to(self, connection: Connection, number: int) -> None:
-        """It is on a channel again, perhaps of another connection."""
+        """Resume on a channel, perhaps of another connection."""
         super().return_to(connection, number)
         if self.extras is not None:
             self.extras.moved()
@@ -387,7 +387,7 @@ class Session(SessionLayer):
     def queue_lost(self, consumer: Consumer) -> None:
         """End the session because a subscription's queue was deleted, unless it did that itself.
 
-        It may still cancel the subscription then.
+        In that case it may still cancel the subscription.
         """
         if consumer in self.ending:
             self.ending.discard(consumer)
@@ -418,7 +418,7 @@ class Session(SessionLayer):
                 if (kept[0] if isinstance(kept, tuple) else kept) is consumer:
                     self.windowed.take(number)
 
-    # --- as listings and limits see it ----------------------------------------------------------
+    # --- for listings and limits ----------------------------------------------------------------
 
     @property
     def next_tag(self) -> int:
@@ -432,18 +432,18 @@ class Session(SessionLayer):
 
     @property
     def prefetch(self) -> int:
-        """Credit is what 0-10 has instead."""
+        """0: 0-10 has credit instead."""
         return 0
 
     @property
     def prefetch_global(self) -> int:
-        """Credit is what 0-10 has instead."""
+        """0: 0-10 has credit instead."""
         return 0
 
     # --- end ------------------------------------------------------------------------------------
 
     def overdue(self, entry: Delivery, text: str) -> None:
-        """A delivery is out for too long: the session ends."""
+        """End the session: a delivery is unacknowledged for too long."""
         self.unacked.take(entry.number)
         entry.time_out()
         self.end_overdue(entry.queue, text)
@@ -455,9 +455,10 @@ class Session(SessionLayer):
             queue.drain()
 
     def close(self) -> None:
-        """The session is over: what was not settled goes back, and queues lose their owner.
+        """End: requeue unsettled deliveries, and release exclusive queues.
 
-        It is not attached, so none of its subscriptions is ready. What is much goes in slices.
+        It is not attached, so none of its subscriptions is ready. Large numbers are processed in
+        slices.
         """
         if self.association is not None:
             self.association.close()
@@ -479,9 +480,9 @@ class Session(SessionLayer):
         connection.perform(slice_)
 
     def _closing(self) -> Slices[None]:
-        """What is not settled goes back, then every subscription goes, then queues are served.
+        """Requeue unsettled deliveries, remove the subscriptions, then serve the queues.
 
-        So what is out of a queue that goes with its last subscription is among its orphans.
+        The order matters: deliveries of an auto-delete queue are requeued before it is deleted.
         """
         consumers, self.consumers = self.consumers, {}
         queues: dict[Queue, None] = {consumer.queue: None for consumer in consumers.values()}

@@ -1,11 +1,11 @@
 """The class session: attach, detach and resume sessions (AMQP 0-10 9.2).
 
-A session is known by its name, for its user and vhost. On a channel of a connection it is attached;
-one that asked for a timeout lives that long without, and goes on where it was when it comes back:
+A session has a name, unique for its user and vhost. On a channel of a connection it is attached;
+one with a timeout lives that long without a channel, and continues when it is attached again:
 
-    attach -> attached, flush(expected)     the peer says what it waits for
-    expected -> command-point, and again what it has not seen
-    command-point                           from there the peer sends again
+    attach -> attached, flush(expected)     the peer sends what it expects
+    expected -> command-point, then a replay of what it has not received
+    command-point                           the peer replays from there
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ UNKNOWN_IDS = 4
 
 
 def state_of(connection: Connection, channel: int) -> ChannelState:
-    """Whether a session is on that channel."""
+    """True if a session is on that channel."""
     if channel in connection.channels:
         return ChannelState.ATTACHED
     return ChannelState.ENDING if channel in connection.ending else ChannelState.DETACHED
@@ -70,12 +70,12 @@ def take(connection: Connection, channel: int, control: Control) -> None:
 
 
 def attach(connection: Connection, channel: int, control: controls.SessionAttach) -> None:
-    """session.attach: a new session, or one that comes back."""
+    """session.attach: begin or resume a session."""
     here: Session | None = connection.channels.get(channel)
     name = control.name
     if here is not None:
         if here.name == name:
-            # The rule "idempotence": attaching again changes nothing.
+            # The rule "idempotence": a repetition changes nothing.
             connection.send_control(channel, controls.SessionAttached(name))
         else:
             connection.send_control(channel, controls.SessionDetached(name, TRANSPORT_BUSY))
@@ -126,7 +126,7 @@ def _begin(connection: Connection, channel: int, name: bytes) -> None:
 
 
 def _come_back(session: Session, connection: Connection, channel: int) -> None:
-    """Go on with a session that was without a channel."""
+    """Resume a session that was without a channel."""
     session.return_to(connection, channel)
     connection.channels[channel] = session
     connection.send_control(channel, controls.SessionAttached(session.name))
@@ -160,7 +160,7 @@ def _leave(session: Session) -> None:
 
 
 def detached_(connection: Connection, channel: int, control: controls.SessionDetached) -> None:
-    """session.detached: the answer to our detach, or the peer let go by itself."""
+    """session.detached: the reply to the broker's detach, or a detach by the peer."""
     connection.ending.pop(channel, None)
     session: Session | None = connection.channels.get(channel)
     if session is not None:
@@ -183,9 +183,9 @@ def attached(session: Session, control: controls.SessionAttached) -> None:
 
 
 def request_timeout(session: Session, control: controls.SessionRequestTimeout) -> None:
-    """session.request-timeout: how long to live without a channel; no number means for ever.
+    """session.request-timeout: set the time without a channel; no number means no limit.
 
-    The answer is 0 when there are very many sessions.
+    The reply is 0 if there are very many sessions.
     """
     wanted = limits.SESSION_TIMEOUT_SECONDS if control.timeout is None else control.timeout
     if not session.timeout and len(session.connection.hub.named_sessions) > limits.SESSIONS_KEPT:
@@ -200,7 +200,7 @@ def request_timeout(session: Session, control: controls.SessionRequestTimeout) -
 
 
 def timeout(session: Session, control: controls.SessionTimeout) -> None:
-    """session.timeout: how long the peer's end lives, which changes nothing here."""
+    """session.timeout: ignored, the timeout of the peer has no effect here."""
 
 
 def command_point(session: Session, control: controls.SessionCommandPoint) -> None:
@@ -218,27 +218,27 @@ def command_point(session: Session, control: controls.SessionCommandPoint) -> No
 
 
 def expected(session: Session, control: controls.SessionExpected) -> None:
-    """session.expected: what the peer has not seen is sent again."""
+    """session.expected: replay what the peer has not received."""
     if session.attached or session.ended:
         return
     first = session.sent
     if control.commands:
         first = min(low for low, _ in session.meant(control.commands))
     elif session.replay is not None:
-        # The peer holds nothing of the session: all that is kept is news to it.
+        # The peer has no state of the session: replay everything that is kept.
         first = session.replay.first(session.sent)
     session.send_again(first)
 
 
 def confirmed(session: Session, control: controls.SessionConfirmed) -> None:
-    """session.confirmed: the peer will not forget these."""
+    """session.confirmed: drop commands that the peer has stored."""
     if session.replay is not None:
         for first, last in session.meant(control.commands):
             session.replay.drop(first, last)
 
 
 def completed(session: Session, control: controls.SessionCompleted) -> None:
-    """session.completed: the peer has carried out commands of ours."""
+    """session.completed: the peer has executed commands of the broker."""
     session.acknowledged(control.commands)
     if control.timely_reply and not session.ended:
         known: Ranges = control.commands
@@ -247,14 +247,14 @@ def completed(session: Session, control: controls.SessionCompleted) -> None:
 
 
 def known_completed(session: Session, control: controls.SessionKnownCompleted) -> None:
-    """session.known-completed: of those we need not speak any more."""
+    """session.known-completed: stop reporting these completions."""
     for first, last in control.commands:
         low, high = near(first, session.received), near(last, session.received)
         session.settle_known(low, high)
 
 
 def flush(session: Session, control: controls.SessionFlush) -> None:
-    """session.flush: say at once what is known."""
+    """session.flush: send the requested state at once."""
     connection, number = session.connection, session.number
     if control.expected:
         following = wrapped(session.received)
@@ -267,7 +267,7 @@ def flush(session: Session, control: controls.SessionFlush) -> None:
 
 
 def gap(session: Session, control: controls.SessionGap) -> None:
-    """session.gap: commands that will never come count as carried out."""
+    """session.gap: commands that will not be sent count as executed."""
     for first, last in control.commands:
         low, high = near(first, session.received), near(last, session.received)
         if low > session.received:

@@ -3,11 +3,11 @@
 Both sides number their commands from 0. This module tracks which of the peer's are executed:
 
     commands    0 1 2 3 | 4 5 6 | 7 8
-                mark    | mark  |           up to there they wait for a commit
+                mark    | mark  |           commands up to a mark wait for its commit
     waits for   none    | 7     | 8         the newest: `_ticket`
 
-A command is complete when what it changed is on disk; they complete in order, and at the end of a
-turn one session.completed has the new ones. What the commands do is in `Session`.
+A command is complete when its changes are on disk; they complete in order, and at the end of a
+turn one session.completed reports the new ones. `Session` executes the commands.
 """
 
 from __future__ import annotations
@@ -59,25 +59,25 @@ class SessionLayer(SessionPort):
     """A session, on a channel or without one.
 
     Args:
-        connection: where it is attached first.
+        connection: the connection that it is attached to first.
         number: the channel.
         name: its name, unique for the user.
 
     Attributes:
-        connection: where it is, or was last.
-        attached: whether it is on a channel and its commands may be sent there.
-        vhost: where its queues and exchanges are.
+        connection: its current or last connection.
+        attached: whether it is on a channel and may send commands.
+        vhost: the vhost of its queues and exchanges.
         received: the number of the peer's next command.
-        current: the number of the peer's command that is being carried out.
-        done: the peer's commands below this number are carried out.
-        known: those below this one are known by the peer to be.
-        sent: the number of our next command.
-        settled: which of ours the peer has carried out.
+        current: the number of the peer's command that is being executed.
+        done: the peer's commands below this number are executed.
+        known: the peer knows the completion of its commands below this number.
+        sent: the number of the broker's next command.
+        settled: the broker's commands that the peer has executed.
         timeout: how long it lives without a channel, in seconds.
-        replay: what may have to be sent again; None while the session dies with its channel.
-        ended: it is over.
-        holds: numbers of the peer's commands that wait for something else than a commit, by the
-            tickets that stand for it; None until there was one.
+        replay: commands for a replay; None for a session without a timeout.
+        ended: whether it has ended.
+        holds: numbers of the peer's commands that wait for something other than a commit, by the
+            tickets that represent it; None before the first.
     """
 
     __slots__ = (
@@ -132,23 +132,23 @@ class SessionLayer(SessionPort):
         # (ticket, number of the first command that does not wait for it), before `_ticket`
         self._marks: deque[tuple[int, int]] = deque()
 
-    # --- what a session does --------------------------------------------------------------------
+    # --- implemented by Session -----------------------------------------------------------------
 
     def publish(
         self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
-        """Carry out a message.transfer."""
+        """Execute a message.transfer."""
         raise NotImplementedError
 
     def delivered(self, first: int, last: int) -> None:
-        """The peer has carried out our commands from `first` to `last`, deliveries among them."""
+        """Note that the peer has executed the broker's commands from `first` to `last`."""
 
     def serve(self) -> int:
         """Serve the consumers of the session."""
         return 0
 
     def close(self) -> None:
-        """The session is over: consumers go, what was not settled goes back; then `closed`."""
+        """Remove consumers, requeue unsettled deliveries, then call `closed`."""
         self.closed()
 
     # --- the peer's commands --------------------------------------------------------------------
@@ -156,7 +156,7 @@ class SessionLayer(SessionPort):
     def transfer(
         self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
-        """A whole message.transfer, straight from the scanner."""
+        """Take a complete message.transfer from the scanner."""
         if self.begin():
             try:
                 self.publish(flags, destination, routing_key, properties, body)
@@ -177,7 +177,7 @@ class SessionLayer(SessionPort):
         return True
 
     def done_before(self) -> bool:
-        """Whether the next command was executed before the session was resumed."""
+        """True if the next command was executed before the session was resumed."""
         return self.received < self._executed
 
     def enlist(self) -> int:
@@ -187,7 +187,7 @@ class SessionLayer(SessionPort):
         return 0
 
     def wait_for(self, ticket: int) -> int:
-        """The command that is being carried out is complete when that commit is on disk."""
+        """Complete the current command when that commit is on disk."""
         commit = self._commit
         if ticket <= commit.done or ticket == self._ticket:
             return 0
@@ -202,7 +202,7 @@ class SessionLayer(SessionPort):
         """Hold the current command until `let_complete` is called.
 
         Returns:
-            What it is known by there.
+            The ticket of the held command.
         """
         if self.holds is None:
             self.holds = {}
@@ -212,11 +212,11 @@ class SessionLayer(SessionPort):
         return ticket
 
     def held_command(self, held: int) -> int:
-        """The number of a held command; 0 is the current one."""
+        """Return the number of a held command; 0 is the current one."""
         return (self.holds or {}).get(held, self.current)
 
     def let_complete(self, held: int, ticket: int) -> None:
-        """End a held command; it is complete when that commit is on disk, or now."""
+        """Release a held command; it is complete when that commit is on disk, or now."""
         if self.holds is None or self.holds.pop(held, None) is None:
             return
         marks = [(ticket if each == held else each, number) for each, number in self._marks]
@@ -264,7 +264,7 @@ class SessionLayer(SessionPort):
             self.tell_completed()
 
     def tell_completed(self) -> int:
-        """Send session.completed with everything that the peer is not known to know of."""
+        """Send session.completed with all completions that the peer may not know."""
         self._told = self.done
         ask = self.done - max(self.known, self._asked) >= _ASK
         if ask:
@@ -275,16 +275,16 @@ class SessionLayer(SessionPort):
         return 0
 
     def completed(self) -> Ranges:
-        """The completed ranges that the peer does not know of."""
+        """Return the completed ranges that the peer may not know."""
         first = max(self.known, self.done - _MOST, 0)
         if first >= self.done:
             return ()
         return ((wrapped(first), wrapped(self.done - 1)),)
 
-    # --- our commands ---------------------------------------------------------------------------
+    # --- the broker's commands ------------------------------------------------------------------
 
     def can_send(self) -> bool:
-        """Whether there is a channel, and room in the connection's output, for a delivery."""
+        """True if there is a channel, and space in the connection's output, for a delivery."""
         connection = self.connection
         if not self.attached:
             return False
@@ -330,7 +330,7 @@ class SessionLayer(SessionPort):
         return number
 
     def result(self, value: Composite, command_id: int = -1) -> None:
-        """Send the execution.result of a command; -1 is the one that is being carried out."""
+        """Send the execution.result of a command; -1 is the current one."""
         number = self.current if command_id < 0 else command_id
         self.send(commands.ExecutionResult(wrapped(number), value))
 
@@ -342,17 +342,17 @@ class SessionLayer(SessionPort):
         return 0
 
     def meant(self, ranges: Ranges) -> list[tuple[int, int]]:
-        """The numbers of our commands that received ones mean, first and last of each range."""
+        """Return the broker's command numbers for received ranges, first and last of each."""
         return [(near(first, self.sent), near(last, self.sent)) for first, last in ranges]
 
     def hold_until_recorded(self) -> None:
-        """The command is complete when everything that is declared in the vhost is on disk."""
+        """Complete the command when everything that is declared in the vhost is on disk."""
         self.wait_for(self.vhost.recorder.ticket)
 
     # --- errors ---------------------------------------------------------------------------------
 
     def caught(self, error: Exception, class_code: int, command_code: int) -> None:
-        """End the session because of a command; the connection when the frames are broken."""
+        """End the session because of a command; the connection if frames are malformed."""
         connection = self.connection
         if isinstance(error, DetachError):
             self.detach(error.code, error.text)
@@ -420,16 +420,16 @@ class SessionLayer(SessionPort):
 
     @property
     def on_channel(self) -> bool:
-        """Whether the session is on a channel, even if nothing may be sent there yet."""
+        """True if the session is on a channel, even if nothing may be sent there yet."""
         return not self.ended and self.connection.channels.get(self.number) is self
 
     def leave_first(self) -> None:
-        """Its connection goes: a session that goes with it gets nothing that others give back."""
+        """Stop deliveries to a session that ends with its connection."""
         if not self.timeout:
             self.attached = False
 
     def leave(self) -> None:
-        """Detach from the channel: live on without one, or end."""
+        """Detach from the channel; a session without a timeout ends."""
         if not self.timeout:
             self.end()
             return
@@ -442,14 +442,14 @@ class SessionLayer(SessionPort):
         self.expiry.set(timers.clock.steady + self.timeout * _MS)
 
     def move(self) -> None:
-        """It leaves its channel, and is attached elsewhere at once."""
+        """Detach from the channel, to be attached elsewhere at once."""
         self.attached = False
         self._enlisted = False
         if self.connection.channels.get(self.number) is self:
             del self.connection.channels[self.number]
 
     def return_to(self, connection: Connection, number: int) -> None:
-        """It is on a channel again; nothing is sent there until the peer said where to go on."""
+        """Resume on a channel; nothing is sent there before the peer's state is known."""
         if self.expiry is not None:
             self.expiry.stop()
         self.connection = connection
@@ -507,22 +507,22 @@ class SessionLayer(SessionPort):
         self.close()
 
     def closed(self) -> None:
-        """Nothing of the session is left."""
+        """Drop the queues of the session after its end, and emit channel.closed."""
         self.vhost.drop_owned(self)
         channel_closed(self)
 
-    # --- being known outside --------------------------------------------------------------------
+    # --- completions from the peer --------------------------------------------------------------
 
     def __repr__(self) -> str:
         return f"<session {self.name!r} of {self.user.name}>"
 
     def settle_known(self, first: int, last: int) -> None:
-        """The peer knows that we have carried out its commands from `first` to `last`."""
+        """Note that the peer knows the completion of its commands from `first` to `last`."""
         if first <= self.known <= last:
             self.known = min(last + 1, self.done)
 
     def acknowledged(self, ranges: Ranges) -> None:
-        """The peer has carried out commands of ours."""
+        """Note that the peer has executed commands of the broker."""
         for first, last in self.meant(ranges):
             if last >= self.sent:
                 raise unknown_commands(first, last)

@@ -1,6 +1,6 @@
 """The interface between a connection and its sessions, for every message.
 
-It stands apart from the session so that connection and session, which know each other, can both be
+It is separate from the session so that connection and session, which need each other, can both be
 compiled: each of them imports this, and neither the other.
 """
 
@@ -10,10 +10,10 @@ from harebell.base.message import Properties
 
 
 class SessionPort:
-    """The call of the hot path.
+    """The interface of a session for its connection.
 
     Attributes:
-        number: the channel that the session is on.
+        number: the channel of the session.
     """
 
     __slots__ = ("number",)

@@ -35,7 +35,7 @@ def qos(session: Session, command: commands.StreamQos) -> None:
 
 
 def consume(session: Session, command: commands.StreamConsume) -> None:
-    """stream.consume: packets come at the rate that was asked for."""
+    """stream.consume: packets are sent at the requested rate."""
     adapter = adapter_of(session)
 
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> StreamConsumer:
@@ -45,14 +45,14 @@ def consume(session: Session, command: commands.StreamConsume) -> None:
 
 
 def cancel(session: Session, command: commands.StreamCancel) -> None:
-    """stream.cancel: what waits for the consumer goes back; an unknown tag is fine."""
+    """stream.cancel: requeue waiting packets; an unknown tag is ignored."""
     tag = command.consumer_tag or ""
     if isinstance(session.consumers.get(tag), StreamConsumer):
         cancel_consumer(adapter_of(session), tag, True, StreamConsumeOk)
 
 
 def publish(session: Session, command: commands.StreamPublish, header: bytes, body: bytes) -> None:
-    """stream.publish: it is complete when it is in its queues."""
+    """stream.publish: complete when the packet is in its queues."""
     adapter = adapter_of(session)
     flags = command.mandatory | command.immediate << 1
     request = Publish(STREAM, _PUBLISH, command.exchange or "", command.routing_key or "", flags)

@@ -1,11 +1,11 @@
 """A subscription of a session: its credit and its deliveries (AMQP 0-10, class message).
 
-Credit is counted in messages and in octets of header and body; where one of them is used up,
-nothing more goes out. In window mode a delivery gives back what it took when the peer has completed
-it; accepting it is another matter.
+Credit is counted in messages and in bytes of header and body; if one of them is used up,
+nothing more is sent. In window mode a delivery returns its credit when the peer has completed
+it, whether it is accepted or not.
 
     message.flow      adds; without a value there is no limit until the next stop or flush
-    message.stop      nothing is left          message.flush    what is there goes, nothing is left
+    message.stop      removes all             message.flush    delivers ready messages, removes all
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _FRAME = 65_535
 
 
 class Subscription(Consumer):
-    """Delivers into its session.
+    """Writes deliveries to its session.
 
     Args:
-        session: where it was started.
-        queue: what it gets messages of.
+        session: the session that started it.
+        queue: the queue that it consumes.
         tag: its destination.
         accept: whether the peer accepts, rejects or releases each message.
-        acquire: whether a message that is delivered is the peer's; a browser's is not.
+        acquire: whether deliveries are acquired; those of a browser are not.
         **options: as for `Consumer`.
 
     Attributes:
-        messages, octets: the credit that is left; -1 is no limit.
-        window: whether credit comes back with completion.
+        messages, octets: the remaining credit in messages and bytes; -1 is no limit.
+        window: whether completion returns credit.
     """
 
     __slots__ = (
@@ -82,19 +82,19 @@ class Subscription(Consumer):
     # --- credit ---------------------------------------------------------------------------------
 
     def ready(self) -> bool:
-        """Whether there is credit, and room in the connection's output."""
+        """True if there is credit, and space in the connection's output."""
         if self.messages == 0 or self.octets == 0 or not self._session.can_send():
             return False
         return self.octets < 0 or not self._peeks or self._next_fits()
 
     def fits(self, message: Message) -> bool:
-        """Whether the credit in octets is enough for a message."""
+        """True if the credit in bytes is enough for a message."""
         return self.octets < 0 or self._size(message) <= self.octets
 
     def _next_fits(self) -> bool:
-        """Whether the credit in octets is enough for the first message of the queue.
+        """True if the credit in bytes is enough for the first message of the queue.
 
-        One that is not there yet is looked at in the next turn, when it is.
+        A message that is not in the queue yet is checked in the next turn.
         """
         message = self.queue.first()
         if message is None:
@@ -103,7 +103,7 @@ class Subscription(Consumer):
         return self.fits(message)
 
     def _size(self, message: Message) -> int:
-        """Octets of header and body, as they go out."""
+        """Return the bytes of header and body, as they are sent."""
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
         bare = Message(
@@ -116,13 +116,13 @@ class Subscription(Consumer):
         bare.deliveries = message.deliveries
         scratch = SegmentBuffer()
         scratch.transfer(0, self._command, False, bare, _FRAME)
-        # Without the frames of the command and of the empty body: the header's are left.
+        # Without the frames of the command and of the empty body, only those of the header remain.
         written = len(scratch.take()) - len(self._command) - 2 * _HEAD
         frames = (written + _FRAME - 1) // _FRAME
         return written - frames * _HEAD + len(message.body)
 
     def add(self, unit: int, value: int | None) -> None:
-        """More credit; None is no limit."""
+        """Add credit; None is no limit."""
         if unit == 0:
             self.messages = _added(self.messages, value)
         else:
@@ -137,14 +137,14 @@ class Subscription(Consumer):
                 self.octets += octets
 
     def stop(self) -> None:
-        """No credit is left."""
+        """Remove all credit."""
         self.messages = 0
         self.octets = 0
 
     # --- deliveries -----------------------------------------------------------------------------
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
-        """Write message.transfer and remember what has to be settled."""
+        """Write message.transfer and store the unsettled delivery."""
         session = self._session
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
@@ -172,7 +172,7 @@ class Subscription(Consumer):
         return 0
 
     def again(self) -> int:
-        """Ask for another turn: subscriptions that were not served to the end are, in the next."""
+        """Request another turn for subscriptions that were not fully served."""
         connection = self._session.connection
         connection.starved = True
         connection.touch()

@@ -1,7 +1,7 @@
 """The class tx: transfers and accepts that take effect together (AMQP 0-10, class 5).
 
-What is released or rejected is so at once, as the document has it. After a rollback the peer still
-has what it had accepted.
+Release and reject take effect at once, as the specification requires. After a rollback, accepted
+deliveries are outstanding again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMMIT = (5, 2)
 
 
 def select(session: Session, command: commands.TxSelect) -> None:
-    """tx.select: once per session, and only where everything is accepted."""
+    """tx.select: once per session, and only if all subscriptions accept."""
     if session.selected:
         text = f"the session is transactional already: {session.selected}.select"
         raise ExecutionError(ILLEGAL_STATE, text)
@@ -43,7 +43,7 @@ def select(session: Session, command: commands.TxSelect) -> None:
 
 
 def check_accepting(session: Session) -> None:
-    """Refuse transactions beside a subscription that accepts nothing."""
+    """Refuse transactions beside a subscription without accepts."""
     for consumer in session.consumers.values():
         if isinstance(consumer, Subscription) and not consumer.accept and consumer.acquire:
             text = f"subscription '{consumer.tag}' accepts nothing; cancel it first"
@@ -57,7 +57,7 @@ def _transaction(session: Session) -> Transaction[Delivery | Unacked]:
 
 
 def commit(session: Session, command: commands.TxCommit) -> None:
-    """tx.commit: do what was gathered; it is complete when that is on disk."""
+    """tx.commit: publish and settle; complete when that is on disk."""
     transaction = _transaction(session)
     commit = session.connection.commit
     tickets: list[int] = [0]
@@ -78,7 +78,7 @@ def commit(session: Session, command: commands.TxCommit) -> None:
 
 
 def rollback(session: Session, command: commands.TxRollback) -> None:
-    """tx.rollback: forget what was gathered; what was accepted is as if it were not."""
+    """tx.rollback: drop publishes and accepts."""
     for entries in _transaction(session).forget():
         session.keep(entries)
     session.connection.look_whether_finished()

@@ -21,7 +21,7 @@ _CONSUME, _PUBLISH, _GET = 20, 40, 70
 
 
 def consume(channel: TransitionalChannel, method: methods.BasicConsume) -> None:
-    """basic.consume: the reply goes out before the first delivery."""
+    """basic.consume: the reply is sent before the first delivery."""
     check_ticket(channel, method.ticket, READ, (_CLASS, _CONSUME))
     method.queue = meant(channel, method.queue, _CLASS, _CONSUME)
     if method.queue == REPLY_TO:
@@ -40,7 +40,7 @@ def get(channel: TransitionalChannel, method: methods.BasicGet) -> None:
 
 
 def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
-    """basic.publish: complete when its content has come and is where it shall be."""
+    """basic.publish: complete when its content has arrived and is in its queues."""
     check_ticket(channel, method.ticket, WRITE, (_CLASS, _PUBLISH))
     family_basic.publish(channel, method)
 

@@ -1,6 +1,6 @@
 """The class binding (class 130): query whether a binding exists, and which part is missing.
 
-What is empty in the question is not asked for. The default exchange binds every queue by its name.
+Empty fields of the query match everything. The default exchange binds every queue by its name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _is_asked_for(
 
 
 def query(channel: TransitionalChannel, method: BindingQuery) -> None:
-    """binding.query: each flag of the answer says what was not found."""
+    """binding.query: each flag of the answer is a part that was not found."""
     check_ticket(channel, method.ticket, PASSIVE, (_CLASS, _QUERY))
     check_binding_seen(channel, method.exchange, method.queue, method.routing_key)
     vhost = channel.vhost
@@ -65,7 +65,7 @@ def query(channel: TransitionalChannel, method: BindingQuery) -> None:
             answer.key_not_matched = bool(key) and not some(None, key, _NO_ARGUMENTS)
             answer.args_not_matched = bool(arguments) and not some(None, "", arguments)
             if not (answer.queue_not_matched or answer.key_not_matched or answer.args_not_matched):
-                # Each is there, but not together: the first that fails beside those before it.
+                # Each part matches: report the first that does not match with those before it.
                 answer.key_not_matched = not some(queue, key, _NO_ARGUMENTS)
                 answer.args_not_matched = not answer.key_not_matched
     channel.connection.send(channel.number, answer)

@@ -49,9 +49,9 @@ class TransitionalChannel(WindowedChannel):
         sent: the number of our last command; 0 before the first.
         session: None on a channel that was opened by channel.open.
         detached: whether it is a session without a channel.
-        ending: it is to be destroyed, not detached.
+        ending: whether the session is destroyed and not detached.
         exclusive: names of the exclusive queues that were declared here.
-        refused: what was rejected here for others to have.
+        refused: messages that were rejected for other consumers.
         scan: the rest of a recovery scan; None without one.
         transfers: unacknowledged deliveries of the class message; None before the first.
         references: bodies that arrive in pieces; None before the first.
@@ -114,16 +114,16 @@ class TransitionalChannel(WindowedChannel):
         return self.sent
 
     def readable(self, raw: bytes, class_id: int) -> bytes:
-        """A property list of a class with headers that the client can read."""
+        """Convert the headers of a property list to types that the client can read."""
         return readable(self.connection, raw, class_id)
 
     def write_frames(self, octets: bytes) -> None:
-        """Write a method with its content that are frames already."""
+        """Write the frames of a method with content."""
         self.sent = after(self.sent)
         self._write(octets)
 
     def _write(self, octets: bytes, *, kept: bool = True) -> None:
-        """Write frames: kept until the client has them, in a session that may be resumed."""
+        """Write frames; a session that can be resumed keeps them until the client has them."""
         session = self.session
         if kept and session is not None and session.replay is not None:
             session.replay.keep(split(octets))
@@ -143,7 +143,7 @@ class TransitionalChannel(WindowedChannel):
     # --- deliveries -----------------------------------------------------------------------------
 
     def may_deliver(self) -> bool:
-        """Whether the client takes deliveries now, apart from credit and room in the output."""
+        """True if the client takes deliveries now, apart from credit and room in the output."""
         if self.stopped or self.detached or self.refused.offering or self.consumers is None:
             return False
         session = self.session
@@ -167,22 +167,22 @@ class TransitionalChannel(WindowedChannel):
         return result
 
     def return_message(self, message: Message) -> None:
-        """A publish that asked for it went nowhere."""
+        """Return an unroutable message whose publisher requires it."""
         self.give_back_to_publisher(message, *_NO_ROUTE)
 
     def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
-        """Refuse a publish by its number as a command.
+        """Reject a publish by its command number.
 
-        The document says that basic.reject answers it, and nothing else names a publish. Files
+        The specification requires basic.reject, which has no other way to name a publish. Files
         and packets have a return of their own.
         """
         if message.family == FAMILY_09 or not send_back(self, message, code):
             self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
 
     def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
-        """Settle deliveries; those of class message make room for others.
+        """Settle deliveries; those of class message release credit.
 
-        What basic.reject gave to another consumer is not delivered here again.
+        Messages that basic.reject requeued are not delivered to this session again.
         """
         others = [entry for entry in entries if entry.tag in self.refused.tags]
         if kind == REQUEUE and others:
@@ -212,18 +212,18 @@ class TransitionalChannel(WindowedChannel):
         return 0
 
     def settled(self, queue: Queue) -> None:
-        """The newest command settled something there."""
+        """Complete the newest command with what it settled in a queue."""
         if not queue.deleted and queue.sync_soon() & PENDING:
             self.completions.wait(self.connection.commit.ticket)
 
     def hold_until_recorded(self) -> None:
-        """The newest command is complete when all that is declared here is on disk."""
+        """Complete the newest command when everything that is declared in the vhost is on disk."""
         ticket = self.vhost.recorder.ticket
         if ticket > self.connection.commit.done:
             self.completions.wait(ticket)
 
     def tell_completions(self) -> None:
-        """Say which commands are complete, and do so again when more of them are.
+        """Send the completed commands, and again when more of them are complete.
 
         Old clients send execution.flush behind each command and give up when the first answer does
         not cover it. So while the newest command waits for the disk, the commit answers.
@@ -241,7 +241,7 @@ class TransitionalChannel(WindowedChannel):
         self.connection_send(ExecutionComplete(mark, ranges))
 
     def connection_send(self, method: Any) -> None:
-        """Write a method, to be sent when the session is resumed if it is detached now."""
+        """Write a method; a detached session sends it when it is resumed."""
         self.write_method(self.connection.spec.encode(method))
 
     def _await(self) -> None:
@@ -267,7 +267,7 @@ class TransitionalChannel(WindowedChannel):
 
     @property
     def outlives(self) -> bool:
-        """Whether the session outlives its channel."""
+        """True if the session outlives its channel."""
         return self.session is not None and self.session.lifetime > 0 and not self.ending
 
     def stop_consuming(self) -> list[Queue]:

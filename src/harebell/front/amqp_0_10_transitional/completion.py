@@ -1,8 +1,8 @@
 """The completed commands of a peer, for execution.complete (class 140).
 
-Commands are numbered from 1 as they come, in 32 bits and around again (RFC 1982); methods of the
-classes connection, channel, session and execution are none. A command without a reply is complete
-when it was done, one that changed something durable when that is on disk.
+Commands are numbered from 1 in order of arrival, in 32 bits with wrap-around (RFC 1982); methods of
+the classes connection, channel, session and execution are not commands. A command without a reply
+is complete when it was executed, one with a durable change when that is on disk.
 
     command   1  2  3  4  5  6  7            complete: mark 2, ranges (4,4) (6,7)
     waits           9     9                  for the commit 9
@@ -20,12 +20,12 @@ _UNTOLD = -1
 
 
 def after(serial: int, steps: int = 1) -> int:
-    """The serial number that many steps later."""
+    """Return the serial number that many steps later."""
     return (serial + steps) % SERIALS
 
 
 def distance(first: int, last: int) -> int:
-    """How many steps lead from one serial number to another; negative for one before it."""
+    """Return the steps from one serial number to another; negative if it is earlier."""
     steps = (last - first) % SERIALS
     return steps if steps < SERIALS // 2 else steps - SERIALS
 
@@ -35,7 +35,7 @@ class Completions:
 
     Attributes:
         last: the number of the newest command; 0 before the first.
-        asked: the peer wants to know when those that wait are complete.
+        asked: whether the peer requests completions of pending commands.
     """
 
     __slots__ = ("_open", "_told", "asked", "last")
@@ -48,44 +48,44 @@ class Completions:
         self._open: dict[int, int] = {}
 
     def take(self) -> int:
-        """Number another command."""
+        """Number the next command."""
         self.last = after(self.last)
         return self.last
 
     def wait(self, ticket: int) -> None:
-        """The newest command is complete with this commit."""
+        """Complete the newest command with this commit."""
         if ticket > self._open.get(self.last, _UNTOLD):
             self._open[self.last] = ticket
 
     def hold(self) -> int:
-        """The newest command is complete when `done` is called with the number returned."""
+        """Hold the newest command until `done` is called with the returned number."""
         self._open.setdefault(self.last, _UNTOLD)
         return self.last
 
     def release(self) -> None:
-        """The newest command, which was held, is complete unless it waits for the disk."""
+        """Release the newest command, which was held; it may still wait for the disk."""
         if self._open.get(self.last) == _UNTOLD:
             del self._open[self.last]
 
     def done(self, number: int, ticket: int = 0) -> None:
-        """A command that was held is complete, with this commit or at once."""
+        """Complete a held command, with this commit or at once."""
         self._open[number] = max(ticket, 0)
 
     def newest(self) -> int:
-        """The latest commit that some command waits for; 0 for none."""
+        """Return the latest commit that a command waits for; 0 for none."""
         return max(self._open.values(), default=0)
 
     def written_with(self) -> int:
-        """The commit that the newest command waits for; at most 0 when it waits for none."""
+        """Return the commit that the newest command waits for; at most 0 for none."""
         return self._open.get(self.last, 0)
 
     @property
     def waiting(self) -> bool:
-        """Whether some command was not complete when that was looked at last."""
+        """True if some command was not complete at the last `look`."""
         return bool(self._open)
 
     def look(self, done: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-        """The completed ranges.
+        """Compute the completed ranges.
 
         Args:
             done: the last commit on disk.
@@ -109,7 +109,7 @@ class Completions:
         return mark, tuple(ranges[:COMPLETION_RANGES])
 
     def news(self, done: int) -> bool:
-        """Whether the mark has changed since it was sent last; it is noted as sent."""
+        """True if the mark has changed since it was last sent; marks it as sent."""
         mark, _ = self.look(done)
         changed = mark != self._told
         self._told = mark

@@ -1,6 +1,6 @@
 """A connection of the transitional 0-10: frames of 0-9, with sessions and commands above them.
 
-What the document leaves to completion has no reply: handlers that 0-9-1 shares send their `-ok`,
+Many methods have completion and no reply: handlers that are shared with 0-9-1 send their `-ok`,
 and `send` drops it where this version has none.
 """
 
@@ -26,8 +26,8 @@ class TransitionalConnection(Connection):
     """The server's side of one connection.
 
     Attributes:
-        dialect: which types of field tables the peer has shown to know.
-        ended: channels whose session we ended, until they are opened again.
+        dialect: the types of field tables that the peer has used.
+        ended: channels whose session the broker ended, until they are opened again.
         credit: what message.qos set for all channels; None until it did.
     """
 
@@ -40,7 +40,7 @@ class TransitionalConnection(Connection):
     # --- output ---------------------------------------------------------------------------------
 
     def table(self, table: Mapping[str, Any]) -> Any:
-        """A table as this peer can read it, to be put into a method."""
+        """Convert a table for a method to types that the peer knows."""
         return encode_typed(table, self.dialect)
 
     def send(self, channel: int, method: Method) -> None:
@@ -64,7 +64,7 @@ class TransitionalConnection(Connection):
     # --- input ----------------------------------------------------------------------------------
 
     def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
-        """Take one frame: on channels there are sessions and commands above those of 0-9."""
+        """Take one frame; on channels, sessions and commands are above the frames of 0-9."""
         if (
             channel == 0
             or kind not in (METHOD, HEADER, BODY)
@@ -76,20 +76,20 @@ class TransitionalConnection(Connection):
         self.profile.channel_frame(self, kind, channel, payload)
 
     def has_begun(self) -> bool:
-        """Whether a message is received in part, or publishes wait for their commit."""
+        """True if a message is received in part, or publishes wait for their commit."""
         if any(channel.references for channel in self.channels.values()):
             return True
         return super().has_begun()
 
     def note_dialect(self, table: object) -> None:
-        """The peer has written a table: it knows the types that are in it."""
+        """Note the types of a table that the peer sent: it knows them."""
         if isinstance(table, TypedTable):
             self.dialect = max(self.dialect, table.dialect)
 
     # --- ends -----------------------------------------------------------------------------------
 
     def end_channel(self, channel: Any, error: ProtocolError, text: str) -> None:
-        """Close a channel or destroy a session for an error that closes nothing but it."""
+        """Close a channel or destroy a session because of its error."""
         opened = channel
         if opened.session is None:
             super().end_channel(channel, error, text)
@@ -100,7 +100,7 @@ class TransitionalConnection(Connection):
         self.send(channel.number, SessionClosed(error.code, text))
 
     def release(self) -> None:
-        """Let go of everything the peer held; exclusive queues that may outlive it are free."""
+        """Release what the peer held; exclusive queues without auto-delete lose their owner."""
         if self.vhost is not None:
             kept: set[str] = set()
             for channel in self.channels.values():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TransitionalConsumer(WindowedConsumer):
-    """Delivers as commands, while the session is attached and the client takes deliveries."""
+    """Delivers commands while the session is attached and flow is on."""
 
     def __init__(
         self, channel: TransitionalChannel, queue: Queue, tag: str, **options: Any
@@ -26,7 +26,7 @@ class TransitionalConsumer(WindowedConsumer):
         self._field = bytes((len(encoded),)) + encoded
 
     def ready(self) -> bool:
-        """Whether there is credit and room in the output, and flow is on."""
+        """True if there is credit and room in the output, and flow is on."""
         return self.channel.may_deliver() and super().ready()
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:

@@ -18,19 +18,19 @@ _CONSUME = 20
 
 
 def file_consume(channel: TransitionalChannel, method: mf.FileConsume) -> None:
-    """file.consume: files are staged one after the other."""
+    """file.consume: files are staged one by one."""
     check_ticket(channel, method.ticket, READ, (_FILE, _CONSUME))
     file.consume(channel, method)
 
 
 def file_publish(channel: TransitionalChannel, method: mf.FilePublish) -> None:
-    """file.publish: what is staged becomes a message."""
+    """file.publish: publish a staged file."""
     check_ticket(channel, method.ticket, WRITE, (_FILE, 60))
     file.publish(channel, method)
 
 
 def stream_consume(channel: TransitionalChannel, method: ms.StreamConsume) -> None:
-    """stream.consume: packets come at the rate that was asked for."""
+    """stream.consume: packets are sent at the requested rate."""
     check_ticket(channel, method.ticket, READ, (_STREAM, _CONSUME))
     stream.consume(channel, method)
 

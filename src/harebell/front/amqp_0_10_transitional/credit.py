@@ -1,7 +1,7 @@
-"""How much may be delivered ahead of acknowledgements: message.qos.
+"""Limits of unacknowledged deliveries: message.qos.
 
 It counts the deliveries of class message on a session, or with `global` those of a connection, in
-messages and in octets. Both limits hold for consumers that are there already, too.
+messages and in bytes. Both limits also apply to existing consumers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Credit(Window):
     """The limits of a session, or of a connection.
 
     Attributes:
-        most: messages that may be unacknowledged; 0 is no limit.
-        out: messages that are.
+        most: the limit of unacknowledged messages; 0 is no limit.
+        out: the unacknowledged messages.
     """
 
     __slots__ = ("most", "out")
@@ -30,11 +30,11 @@ class Credit(Window):
 
     @property
     def limited(self) -> bool:
-        """Whether an acknowledgement may let something else go out."""
+        """True if an acknowledgement can permit another delivery."""
         return bool(self.most or self.size)
 
     def admits(self, queue: Queue) -> int:
-        """Whether the next message of a queue may go out."""
+        """True if the next message of a queue may be sent."""
         if self.most and self.out >= self.most:
             return TOO_LONG
         return super().admits(queue)
@@ -44,8 +44,8 @@ class CreditedUnacked(Unacked):
     """An unacknowledged delivery that counts.
 
     Args:
-        against: what it counts against.
-        message: what was delivered.
+        against: the limits that it counts against.
+        message: the delivered message.
         queue, consumer, position, tag: as for `Unacked`.
     """
 

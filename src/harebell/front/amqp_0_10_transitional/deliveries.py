@@ -1,13 +1,13 @@
 """Transfers to the client: consumers of class message, and their unacknowledged deliveries.
 
-A delivery is a command of ours. The client acknowledges it by saying that this command is complete
+A delivery is a command of the broker. The client acknowledges it by completing the command
 (execution.complete): all up to a mark, or some by their numbers.
 
     our commands      1  2  3  4  5  6        complete: mark 2, ranges (5,5)
     deliveries        a     b     c  d        a and c are acknowledged, b and d are out
 
-The entries themselves are those of the channel, under delivery tags that no client of this class
-ever sees: so they come back with the others when the channel ends, or time out with them.
+The entries are those of the channel, under delivery tags that clients of this class never see, so
+they are requeued with the others when the channel ends, and time out with them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _NAME = b"harebell-%d"
 
 
 class TransferConsumer(Consumer):
-    """Delivers as message.transfer.
+    """Delivers messages as message.transfer.
 
     Args:
         channel: the channel or session it was started on.
         queue: what it consumes.
-        destination: where the client wants its transfers to go.
+        destination: the destination of its transfers.
         **options: as for `Consumer`.
     """
 
@@ -52,7 +52,7 @@ class TransferConsumer(Consumer):
         self.channel = channel
 
     def ready(self) -> bool:
-        """Whether there is credit and room in the output, and flow is on."""
+        """True if there is credit and room in the output, and flow is on."""
         channel = self.channel
         if not channel.may_deliver():
             return False
@@ -85,14 +85,14 @@ class TransferConsumer(Consumer):
         return 0
 
     def again(self) -> int:
-        """Ask for another turn: consumers that were not served to the end are, in the next."""
+        """Request another turn for consumers that were not fully served."""
         connection = self.channel.connection
         connection.starved = True
         connection.touch()
         return 0
 
     def queue_deleted(self) -> None:
-        """Forget the consumer: its queue was deleted."""
+        """Remove the consumer: its queue was deleted."""
         self.channel.consumer_lost(self)
 
 
@@ -111,14 +111,14 @@ class Deliveries:
         self.credit = Credit()
         # Number of our command -> delivery tag, in the order of sending.
         self._tags: dict[int, int] = {}
-        # The same for what a transaction acknowledges: it is out again when that is rolled back.
+        # The same for acknowledgements in a transaction: a rollback restores them.
         self._given: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._tags)
 
     def credits(self) -> tuple[Credit, ...]:
-        """The limits that a delivery counts against."""
+        """Return the limits that a delivery counts against."""
         shared: Credit | None = self._channel.connection.credit
         return (self.credit,) if shared is None else (self.credit, shared)
 
@@ -133,7 +133,7 @@ class Deliveries:
         return numbers[min(1, len(numbers) - 1)]
 
     def note(self, number: int) -> int:
-        """A delivery has to be acknowledged by its number; returns its delivery tag."""
+        """Note a delivery under its number; return its delivery tag."""
         channel = self._channel
         tag = channel.next_tag
         channel.next_tag = tag + 1
@@ -141,11 +141,11 @@ class Deliveries:
         return tag
 
     def owns(self, tag: int) -> bool:
-        """Whether a delivery tag of the channel is one of these."""
+        """True if a delivery tag of the channel belongs to this class."""
         return tag in self._tags.values()
 
     def completed(self, mark: int, ranges: tuple[tuple[int, int], ...]) -> None:
-        """The client is done with all commands up to the mark, and with those of the ranges."""
+        """Acknowledge all commands up to the mark, and those of the ranges."""
         self._reclaim()
         numbers = self._up_to(mark)
         if ranges:
@@ -155,12 +155,12 @@ class Deliveries:
             self.give(entries, ACCEPT)
 
     def take_all(self) -> list[Unacked]:
-        """Everything that is not acknowledged, in the order of sending."""
+        """Remove and return all unacknowledged deliveries, in the order of sending."""
         self._reclaim()
         return self._take(list(self._tags))
 
     def take_oldest(self) -> Unacked | None:
-        """The oldest unacknowledged delivery; None when there is none."""
+        """Remove and return the oldest unacknowledged delivery; None if there is none."""
         self._reclaim()
         while self._tags:
             entries = self._take([next(iter(self._tags))])
@@ -169,10 +169,10 @@ class Deliveries:
         return None
 
     def send_again(self, entry: Unacked) -> bool:
-        """Deliver once more to the consumer that had it; False when that cannot be.
+        """Redeliver to the same consumer; False if that is not possible.
 
         Args:
-            entry: one that was taken; it is out again, under a new number, if this is True.
+            entry: a removed one; if True is returned it is unacknowledged under a new number.
         """
         channel, consumer = self._channel, entry.consumer
         if not isinstance(consumer, TransferConsumer):
@@ -187,7 +187,7 @@ class Deliveries:
         return True
 
     def give(self, entries: list[Unacked], kind: int) -> None:
-        """Settle entries that were taken: now, or with the transaction."""
+        """Settle removed entries: now, or with the transaction."""
         channel = self._channel
         if channel.transaction is not None:
             channel.transaction.settle(entries, kind)
@@ -205,7 +205,7 @@ class Deliveries:
                 other.serve()
 
     def _take(self, numbers: list[int]) -> list[Unacked]:
-        """The entries of some numbers that are there; they are no longer."""
+        """Remove and return the existing entries of some numbers."""
         channel = self._channel
         entries = []
         for number in numbers:
@@ -241,7 +241,7 @@ class Deliveries:
         return numbers
 
     def _within(self, ranges: tuple[tuple[int, int], ...]) -> list[int]:
-        """The outstanding numbers in some ranges, in time that does not depend on their width."""
+        """Return the outstanding numbers in some ranges, in time independent of their width."""
         if sum(distance(first, last) + 1 for first, last in ranges) <= len(self._tags):
             wanted: dict[int, None] = {}
             for first, last in ranges:
@@ -263,7 +263,7 @@ class Deliveries:
 
 
 def deliveries_of(channel: TransitionalChannel) -> Deliveries:
-    """The deliveries of class message on a channel."""
+    """Return the deliveries of class message on a channel."""
     found: Deliveries | None = channel.transfers
     if found is None:
         found = channel.transfers = Deliveries(channel)

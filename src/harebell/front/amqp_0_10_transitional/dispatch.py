@@ -1,4 +1,4 @@
-"""Which function serves which method on an open channel."""
+"""The handlers of methods on open channels."""
 
 from __future__ import annotations
 

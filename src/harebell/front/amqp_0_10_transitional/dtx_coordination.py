@@ -62,7 +62,7 @@ def _perform(
 
 
 def commit(channel: TransitionalChannel, method: methods.DtxCoordinationCommit) -> None:
-    """dtx-coordination.commit: do the work of a branch."""
+    """dtx-coordination.commit: publish and settle what the branch has."""
     branches = _branches(channel)
 
     def call(vhost: str, xid: Xid, user: User) -> Slices[Outcome]:
@@ -72,19 +72,19 @@ def commit(channel: TransitionalChannel, method: methods.DtxCoordinationCommit) 
 
 
 def prepare(channel: TransitionalChannel, method: methods.DtxCoordinationPrepare) -> None:
-    """dtx-coordination.prepare: make certain that it can be done."""
+    """dtx-coordination.prepare: store the branch, so that it can be committed."""
     call = _branches(channel).prepare
     _perform(channel, method, call, _PREPARE, methods.DtxCoordinationPrepareOk)
 
 
 def rollback(channel: TransitionalChannel, method: methods.DtxCoordinationRollback) -> None:
-    """dtx-coordination.rollback: do none of it."""
+    """dtx-coordination.rollback: drop the work of the branch."""
     call = _branches(channel).rollback
     _perform(channel, method, call, _ROLLBACK, methods.DtxCoordinationRollbackOk)
 
 
 def forget(channel: TransitionalChannel, method: methods.DtxCoordinationForget) -> None:
-    """dtx-coordination.forget: complete when the disk has forgotten what was decided."""
+    """dtx-coordination.forget: complete when the decision is removed from disk."""
     with guarded(channel, (_CLASS, _FORGET), method.ticket):
         xid = xid_of_octets(method.xid)
         outcome = _branches(channel).forget(channel.vhost.name, xid, channel.connection.user)
@@ -102,7 +102,7 @@ def get_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationGet
 
 
 def set_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationSetTimeout) -> None:
-    """dtx-coordination.set-timeout: from now on."""
+    """dtx-coordination.set-timeout: the time starts now."""
     with guarded(channel, (_CLASS, _SET_TIMEOUT), method.ticket):
         xid = xid_of_octets(method.xid)
         user = channel.connection.user
@@ -110,7 +110,7 @@ def set_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationSet
 
 
 def recover(channel: TransitionalChannel, method: methods.DtxCoordinationRecover) -> None:
-    """dtx-coordination.recover: the next xids of a scan, as many as a frame has room for."""
+    """dtx-coordination.recover: send the next xids of a scan, as many as fit into a frame."""
     with guarded(channel, (_CLASS, _RECOVER), method.ticket):
         if method.startscan or (method.endscan and channel.scan is None):
             user = channel.connection.user
@@ -124,10 +124,10 @@ def recover(channel: TransitionalChannel, method: methods.DtxCoordinationRecover
 
 
 def _table(xids: Sequence[Xid]) -> bytes:
-    """The table of a recovery scan: one field, a sequence of octets with a length of 32 bits.
+    """Encode the table of a recovery scan: one byte string with a length of 32 bits.
 
-    It is written like that whatever types the peer has shown to know, for the document says so, and
-    no other of them can carry it.
+    The specification requires this type, whatever types the peer has used; no other type can hold
+    the value.
     """
     found = b"".join([_LONGSTR + _sized(xid.octets()) for xid in xids])
     return _sized(bytes([len(_NAME)]) + _NAME + _SEQUENCE + _sized(found))

@@ -1,4 +1,4 @@
-"""The class dtx-demarcation (class 100): which commands of a session are work of which branch."""
+"""The class dtx-demarcation (class 100): begin and end a session's work on a branch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SELECT, _START, _END = 10, 20, 30
 
 
 def _association(channel: TransitionalChannel) -> Association:
-    """Get the association of a session; it has none before dtx.select."""
+    """Return the association of a session, which begins with dtx.select."""
     if channel.association is None:
         branches = channel.connection.broker.branches
         user = channel.connection.user
@@ -28,7 +28,7 @@ def _association(channel: TransitionalChannel) -> Association:
 
 
 def select(channel: TransitionalChannel, method: methods.DtxDemarcationSelect) -> None:
-    """dtx-demarcation.select: twice is fine, beside tx it is not."""
+    """dtx-demarcation.select: may be repeated; refused after tx.select."""
     association = _association(channel)
     if channel.transaction is not None and association.branch is None:
         text = "the session has transactions of its own: tx.select"
@@ -37,7 +37,7 @@ def select(channel: TransitionalChannel, method: methods.DtxDemarcationSelect) -
 
 
 def start(channel: TransitionalChannel, method: methods.DtxDemarcationStart) -> None:
-    """dtx-demarcation.start: what follows is work of the branch, unless the answer says no."""
+    """dtx-demarcation.start: later commands belong to the branch, unless it is refused."""
     with guarded(channel, (_CLASS, _START), method.ticket):
         xid = xid_of_octets(method.xid)
         association = _association(channel)
@@ -51,7 +51,7 @@ def start(channel: TransitionalChannel, method: methods.DtxDemarcationStart) -> 
 
 
 def end(channel: TransitionalChannel, method: methods.DtxDemarcationEnd) -> None:
-    """dtx-demarcation.end: what follows is the session's own work."""
+    """dtx-demarcation.end: later commands do not belong to the branch."""
     with guarded(channel, (_CLASS, _END), method.ticket):
         association = _association(channel)
         worked = association.branch is not None

@@ -1,7 +1,7 @@
 """Errors of the dtx classes: each of them ends the channel.
 
-The document wants a channel exception for every refusal, and 541 for every error of our own; the
-transaction manager's other sessions go on.
+The specification requires a channel exception for every refusal, and 541 for internal errors; the
+transaction manager's other sessions continue.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def guarded(channel: TransitionalChannel, ids: tuple[int, int], ticket: int) -> 
     """Check the ticket of a method, and translate errors of its handler.
 
     Args:
-        channel: where the method came.
+        channel: the channel of the method.
         ids: its class and method id.
-        ticket: what it presented; 0 for a method without one.
+        ticket: its access ticket; 0 for a method without one.
 
     Raises:
         ProtocolError: for the channel.

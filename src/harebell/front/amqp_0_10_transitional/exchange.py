@@ -40,7 +40,7 @@ def _check_named(name: str, method_id: int) -> None:
 
 
 def declare(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> None:
-    """exchange.declare: make it, or check type and alternate; passive: check that it is there."""
+    """exchange.declare: create it, or check type and alternate; passive: check that it exists."""
     name = method.exchange
     right = PASSIVE if method.passive else ACTIVE
     check_ticket(channel, method.ticket, right, (_CLASS, _DECLARE))
@@ -63,7 +63,7 @@ def declare(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> No
 def _check_same(
     channel: TransitionalChannel, existing: Exchange, method: methods.ExchangeDeclare
 ) -> None:
-    """An existing exchange keeps durable and auto-delete; the request's are ignored."""
+    """Check a redeclaration, in which durable and auto-delete are ignored."""
     thing = rendered("exchange", existing.name, channel.vhost.name)
     if method.type != existing.KIND:
         text = f"{thing} is of type '{existing.KIND}', not '{method.type}'"
@@ -84,7 +84,7 @@ def _make(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> None
 
 
 def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None:
-    """exchange.delete: not one that some queue's messages shall go to."""
+    """exchange.delete: refused for the alternate exchange of a queue."""
     name = method.exchange
     check_ticket(channel, method.ticket, ACTIVE, (_CLASS, _DELETE))
     _check_named(name, _DELETE)
@@ -106,7 +106,7 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
 
 
 def query(channel: TransitionalChannel, method: ExchangeQuery) -> None:
-    """exchange.query: what it is; no name means the default exchange."""
+    """exchange.query: describe it; no name means the default exchange."""
     check_ticket(channel, method.ticket, PASSIVE, (_CLASS, _QUERY))
     check_any(channel, EXCHANGE, method.name)
     exchange = channel.vhost.exchanges.get(method.name)

@@ -1,4 +1,4 @@
-"""The class execution (class 140): which commands are complete, in either direction."""
+"""The class execution (class 140): completed commands, in both directions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CLASS = 140
 
 
 def flush(channel: TransitionalChannel, method: m.ExecutionFlush) -> None:
-    """execution.flush: say what is complete now, and later what still waits for the disk."""
+    """execution.flush: send completions now, and again for commands that wait for the disk."""
     channel.tell_completions()
 
 
 def complete(channel: TransitionalChannel, method: m.ExecutionComplete) -> None:
-    """execution.complete: the client is done with commands of ours, deliveries among them."""
+    """execution.complete: the client has completed commands of the broker, such as deliveries."""
     mark, ranges = method.cumulative_execution_mark, method.ranged_execution_set
     check_set(mark, ranges, "ranged-execution-set", 20, _CLASS)
     for number in (mark, *(last for _, last in ranges)):

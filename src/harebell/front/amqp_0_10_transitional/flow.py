@@ -1,6 +1,6 @@
-"""The class channel (class 21), but for opening: flow that is obeyed, and the end.
+"""The class channel (class 21) except channel.open: flow and close.
 
-On a channel with a session the class session does both.
+On a channel with a session, the class session does both.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ def _check(channel: TransitionalChannel, method_id: int) -> None:
 
 
 def flow(channel: TransitionalChannel, method: methods.ChannelFlow) -> None:
-    """channel.flow: stop delivering, or go on."""
+    """channel.flow: stop or resume deliveries."""
     _check(channel, 20)
     channel.connection.send(channel.number, methods.ChannelFlowOk(active=method.active))
     channel.set_flow(active=method.active)
 
 
 def flow_ok(channel: TransitionalChannel, method: methods.ChannelFlowOk) -> None:
-    """channel.flow-ok: harmless, we never ask for it."""
+    """channel.flow-ok: ignored, the broker sends no channel.flow."""
     _check(channel, 21)
 
 
 def close(channel: TransitionalChannel, method: methods.ChannelClose) -> None:
-    """channel.close: everything of the channel ends before its number is free again."""
+    """channel.close: the channel ends completely before its number can be used again."""
     _check(channel, 40)
     common.close(channel, method)
 

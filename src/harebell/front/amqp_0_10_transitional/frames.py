@@ -1,4 +1,4 @@
-"""Frames on channels: which begin something, which are commands, which belong to a content.
+"""Frames on channels: methods that open a channel or session, commands, and contents.
 
 command           every method but those of connection, session, channel and execution
 on a free channel channel.open, session.open or session.resume
@@ -41,7 +41,7 @@ def take(connection: TransitionalConnection, kind: int, number: int, payload: by
         return
     if channel.session is not None:
         channel.session.count(payload if kind == METHOD else b"")
-    # What sessions say of their frames may stand between those of a content.
+    # Methods of class session about frames may come between the frames of a content.
     if channel.content is not None and not _is_of_session(kind, payload):
         _content(connection, channel, kind, payload)
     elif kind != METHOD:
@@ -108,7 +108,7 @@ def _serve_raw(
 
 
 def _unopened(connection: TransitionalConnection, kind: int, number: int, payload: bytes) -> None:
-    """A frame on a channel that is not open: open it, or ignore what was under way."""
+    """Take a frame on a channel that is not open: open it, or ignore late frames."""
     ended = number in connection.ended
     if number in connection.closed_channels:
         connection.frame_without_channel(kind, number, payload)

@@ -1,7 +1,7 @@
 """The class connection (class 10): login, limits and the choice of a vhost.
 
-The client of 2007 takes what tune offers and sends no heartbeats, so none is asked for. What the
-client asks for beyond our limits closes the socket, as the specification has it.
+The client of 2007 accepts what tune offers and sends no heartbeats, so none are offered. A
+client that exceeds the limits is disconnected, as the specification requires.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COPYRIGHT = "Copyright the Harebell authors. Licensed under the Apache License 
 
 
 def start(connection: TransitionalConnection) -> None:
-    """connection.start: texts only, for all that the client of 2007 reads are S and I."""
+    """connection.start: only texts, because the client of 2007 reads only the types S and I."""
     settings = connection.settings
     properties = {
         "host": settings.host,
@@ -46,13 +46,13 @@ def start(connection: TransitionalConnection) -> None:
 
 
 def start_ok(connection: TransitionalConnection, method: methods.ConnectionStartOk) -> None:
-    """connection.start-ok: log in; its table shows what the client knows."""
+    """connection.start-ok: log in; the types of its table are those that the client knows."""
     connection.note_dialect(method.client_properties)
     handshake.start_ok(connection, method, heartbeat=0)
 
 
 def tune_ok(connection: TransitionalConnection, method: methods.ConnectionTuneOk) -> None:
-    """connection.tune-ok: the client's limits, within ours; 0 leaves them to us."""
+    """connection.tune-ok: accept the client's limits; the broker chooses for 0."""
     settings = connection.settings
     for name, wanted, offered in (
         ("channel-max", method.channel_max, settings.channel_max),
@@ -68,12 +68,12 @@ def tune_ok(connection: TransitionalConnection, method: methods.ConnectionTuneOk
 
 
 def open_(connection: TransitionalConnection, method: methods.ConnectionOpen) -> None:
-    """connection.open: choose the vhost. There is no redirection, so insist has no effect."""
+    """connection.open: select the vhost. There is no redirection, so insist has no effect."""
     name = method.virtual_host
     if name not in connection.broker.vhosts:
         raise hard(402, f"vhost {name} not found", _CLASS, _OPEN)
     handshake.open_(connection, method)
-    # Every frame comes one by one here: commands are counted.
+    # The scanner passes single frames here, because commands are counted.
     connection.scanner.fast = False
 
 

@@ -1,10 +1,10 @@
 """Header tables of contents: the types of 0-9-1 within the broker, and the peer's on the wire.
 
-Messages of class basic are kept as 0-9-1 has them, so that its peers get them untouched. A peer of
-transitional 0-10 may write the types of its own document, and may know less than 0-9-1's.
+Messages of class basic are stored in the form of 0-9-1, so its peers get them unchanged. A peer of
+transitional 0-10 may use the types of its own specification, and may not know all of 0-9-1's.
 
-    from the peer   typed values become letters         a header with letters stays as it came
-    to the peer     what its dialect has, see `harebell.wire.v09.typed_fields`
+    from the peer   typed values become letters         a header with letters is not changed
+    to the peer     the types of its dialect, see `harebell.wire.v09.typed_fields`
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OFFSET, _DELIVERIES = "x-stream-offset", "x-delivery-count"
 
 
 def _place(raw: bytes, first: int = _HEADERS) -> int:
-    """Where the header table of a property list begins; 0 when there is none."""
+    """Return the offset of the header table in a property list; 0 if there is none."""
     flags = int.from_bytes(raw[:_FLAGS])
     if not flags & first:
         return 0
@@ -41,14 +41,14 @@ def _place(raw: bytes, first: int = _HEADERS) -> int:
 
 
 def _first(class_id: int) -> int:
-    """The flag of the header table in the property list of a class."""
+    """Return the flag of the header table in the property list of a class."""
     return _CONTENT_TYPE if class_id == _TUNNEL else _HEADERS
 
 
 def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes:
-    """A content header from the peer, with its header table as 0-9-1 would write it.
+    """Convert the header table of a content header from the peer to 0-9-1.
 
-    Malformed headers are left to the next reader.
+    Malformed headers are not changed; a later reader rejects them.
     """
     raw = payload[_FIXED:]
     at = _place(raw, _first(int.from_bytes(payload[:2])))
@@ -65,7 +65,7 @@ def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes
 
 
 def shown(connection: TransitionalConnection, message: Message) -> Message:
-    """A message as class basic has it, with headers that the peer can read."""
+    """Convert a message to class basic, with headers that the peer can read."""
     if message.family != FAMILY_09:
         message = converted(message, FAMILY_09)
     added: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
 
 
 def readable(connection: TransitionalConnection, raw: bytes, class_id: int) -> bytes:
-    """A property list of another class than basic, with headers that the peer can read."""
+    """Convert the headers of a property list of a class other than basic for the peer."""
     at = _place(raw, _first(class_id))
     if not at or connection.dialect is FieldDialect.LETTERS:
         return raw
@@ -106,7 +106,7 @@ def readable(connection: TransitionalConnection, raw: bytes, class_id: int) -> b
 
 
 def _after_encoding(raw: bytes) -> int:
-    """Where a header table would begin in a list that has none."""
+    """Return the offset where a header table would be inserted."""
     return _place(
         (int.from_bytes(raw[:_FLAGS]) | _HEADERS).to_bytes(_FLAGS) + raw[_FLAGS:] + bytes(_SIZE)
     )

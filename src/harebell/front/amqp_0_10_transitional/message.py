@@ -1,7 +1,7 @@
-"""The class message (class 120), but for transfers: consumers, gets, credit, references.
+"""The class message (class 120), except transfers: consumers, gets, credit, references.
 
 Nothing here has a reply but `get` (a transfer, or empty) and `resume` (offset); everything else is
-complete when it was done, which execution.complete says.
+complete when it was executed, which execution.complete reports.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CODES = (0, 1)
 
 
 def _queue(channel: TransitionalChannel, name: str, ticket: int, method_id: int) -> Queue:
-    """A queue to read from."""
+    """Find a queue to read from."""
     check_ticket(channel, ticket, READING, (_CLASS, method_id))
     name = meant(channel, name, _CLASS, method_id)
     check(channel, READ, QUEUE, name)
@@ -77,7 +77,7 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
 
 
 def cancel(channel: TransitionalChannel, method: m.MessageCancel) -> None:
-    """message.cancel: outstanding deliveries stay so; an unknown consumer is ignored."""
+    """message.cancel: unacknowledged deliveries are kept; an unknown consumer is ignored."""
     consumers = channel.consumers or {}
     consumer = consumers.get(method.destination)
     if not isinstance(consumer, TransferConsumer):
@@ -118,11 +118,11 @@ def recover(channel: TransitionalChannel, method: m.MessageRecover) -> None:
 
 
 def reject(channel: TransitionalChannel, method: m.MessageReject) -> None:
-    """message.reject: the client does not want what it has had longest.
+    """message.reject: reject the oldest unacknowledged transfer.
 
-    The method names no transfer. It came to be when a response named its request; a client that
-    completes what it has dealt with, and rejects what it cannot, means the oldest one left.
-    Where nothing takes rejected messages they go back into their queue.
+    The method has no field for the transfer. A client that completes what it has processed and
+    rejects the rest means the oldest one. Without an exchange for rejected messages, the message is
+    requeued.
     """
     if method.code not in _CODES:
         text = f"reject code {method.code} is neither 0 (generic) nor 1 (not immediate)"
@@ -151,18 +151,18 @@ def qos(channel: TransitionalChannel, method: m.MessageQos) -> None:
 
 
 def open_(channel: TransitionalChannel, method: m.MessageOpen) -> None:
-    """message.open: a body that comes in pieces begins."""
+    """message.open: begin a body in pieces."""
     references_of(channel).open(method.reference)
 
 
 def append(channel: TransitionalChannel, method: m.MessageAppend) -> None:
-    """message.append: its next piece."""
+    """message.append: add a piece."""
     references_of(channel).append(method.reference, method.octets)
     channel.connection.published = True
 
 
 def checkpoint(channel: TransitionalChannel, method: m.MessageCheckpoint) -> None:
-    """message.checkpoint: what has come shall outlive the session."""
+    """message.checkpoint: keep the received pieces after the end of the session."""
     references_of(channel).checkpoint(method.reference, method.identifier)
 
 
@@ -174,7 +174,7 @@ def resume(channel: TransitionalChannel, method: m.MessageResume) -> None:
 
 
 def unasked(channel: TransitionalChannel, method: m.MessageOffset | m.MessageEmpty) -> None:
-    """message.offset and message.empty answer what this server never asks."""
+    """message.offset and message.empty: refused, the broker sends no request for them."""
     method_id = 530 if isinstance(method, m.MessageOffset) else 510
     raise hard(503, f"{method.NAME} answers nothing that was asked", _CLASS, method_id)
 

@@ -1,11 +1,11 @@
-"""A message on its way to a peer of transitional 0-10: one transfer, or a reference and its pieces.
+"""Send a message to a peer of transitional 0-10: as one transfer, or by reference.
 
     fits a frame    transfer(inline body)
     does not fit    open(r)  transfer(r)  append(r) append(r) ...  close(r)
 
-Each of them is a command of its own, with the next number; what the peer acknowledges is the
-transfer. What only this delivery has (its offset in a stream, how many deliveries failed) is added
-to the headers, which are written in types that the peer has shown to know.
+Each of them is a command with the next number; the peer acknowledges the transfer. Values of this
+delivery (its offset in a stream, its delivery count) are added to the headers, which are written in
+types that the peer has used.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _DELIVERIES = "x-delivery-count"
 def transfer_of(
     message: Message, destination: str, redelivered: bool, dialect: FieldDialect
 ) -> Transfer:
-    """The transfer that delivers a message, with its body inline.
+    """Make the transfer of a message, with its body inline.
 
     Args:
         message: of any family.
         destination: the consumer's.
         redelivered: whether it may have been delivered before.
-        dialect: what the peer's field tables showed it to know.
+        dialect: the types that the peer has used in field tables.
     """
     if message.family != FAMILY_010T:
         message = converted(message, FAMILY_010T)
@@ -63,7 +63,7 @@ def transfer_of(
 
 
 def _with_headers(message: Message, raw: bytes, dialect: FieldDialect) -> bytes:
-    """Properties with headers that the peer can read, and fields of this delivery."""
+    """Return the properties with headers that the peer can read, and values of this delivery."""
     own: dict[str, Any] = {}
     if message.offset >= 0:
         own[_OFFSET] = message.offset
@@ -78,11 +78,11 @@ def _with_headers(message: Message, raw: bytes, dialect: FieldDialect) -> bytes:
 
 
 def commands_of(transfer: Transfer, name: bytes, room: int) -> list[bytes]:
-    """The payloads of the method frames that bring a transfer to a peer.
+    """Return the payloads of the method frames that send a transfer to a peer.
 
     Args:
         transfer: with its body inline.
-        name: of a reference that is not open, should one be needed.
+        name: an unused name of a reference, in case one is needed.
         room: the longest payload that a frame may have.
 
     Returns:

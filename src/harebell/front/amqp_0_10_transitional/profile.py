@@ -1,4 +1,4 @@
-"""The profile of transitional 0-10, and the connection that speaks it."""
+"""The profile and the connection of transitional 0-10."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROFILE_0_10T = Profile(
     | {_OPEN: {"connection.close": CONNECTION_SERVER[_OPEN]["connection.close"]}},
     connection_handlers=handshake.HANDLERS,
     handlers=HANDLERS,
-    # The document has no code for a frame that came at the wrong time but this one.
+    # The specification has no other code for a frame at the wrong time.
     errors=Errors(NAMES_0_10T, {505: (503, True)}),
     start=handshake.start,
     channel=TransitionalChannel,

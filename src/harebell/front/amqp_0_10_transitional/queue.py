@@ -1,4 +1,4 @@
-"""The class queue (class 50): bind and unbind are answered by completion, the others reply."""
+"""The class queue (class 50): bind and unbind have completion, the others a reply."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DECLARE, _BIND, _PURGE, _DELETE, _UNBIND = 10, 20, 30, 40, 50
 
 
 def meant(channel: TransitionalChannel, name: str, class_id: int, method_id: int) -> str:
-    """The queue a name means: "" is the one declared last here.
+    """Resolve a queue name: "" is the queue declared last.
 
     Raises:
         ProtocolError: 530 for the connection when there is none.
@@ -44,7 +44,7 @@ def meant(channel: TransitionalChannel, name: str, class_id: int, method_id: int
 
 
 def declare(channel: TransitionalChannel, method: methods.QueueDeclare) -> None:
-    """queue.declare: make it, or check its alternate; passive: say how it is."""
+    """queue.declare: create it, or check its alternate; passive: describe it."""
     connection, vhost, name = channel.connection, channel.vhost, method.queue
     right = PASSIVE if method.passive else ACTIVE
     check_ticket(channel, method.ticket, right, (_CLASS, _DECLARE))
@@ -65,7 +65,7 @@ def declare(channel: TransitionalChannel, method: methods.QueueDeclare) -> None:
 
 
 def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDeclare) -> Queue:
-    """An existing queue keeps durable and auto-delete; the request's are ignored."""
+    """Check a redeclaration, in which durable and auto-delete are ignored."""
     alternate = queue.arguments.get(ALTERNATE, "")
     if method.alternate_exchange and method.alternate_exchange != alternate:
         thing = rendered("queue", queue.name, channel.vhost.name)
@@ -86,7 +86,7 @@ def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDecla
 
 
 def _claim(channel: TransitionalChannel, queue: Queue) -> None:
-    """Make a queue without an owner exclusive: its owner closed, or it never had one."""
+    """Make a queue without an owner exclusive."""
     mine = {
         id(each)
         for one in channel.connection.channels.values()
@@ -123,7 +123,7 @@ def _make(channel: TransitionalChannel, method: methods.QueueDeclare) -> Queue:
 def _ends(
     channel: TransitionalChannel, method: methods.QueueBind | methods.QueueUnbind, method_id: int
 ) -> tuple[Exchange, Queue, str]:
-    """Exchange, queue and key of a binding, checked."""
+    """Check and return exchange, queue and key of a binding."""
     vhost = channel.vhost
     check_ticket(channel, method.ticket, ACTIVE, (_CLASS, method_id))
     name = meant(channel, method.queue, _CLASS, method_id)
@@ -152,7 +152,7 @@ def bind(channel: TransitionalChannel, method: methods.QueueBind) -> None:
 
 
 def unbind(channel: TransitionalChannel, method: methods.QueueUnbind) -> None:
-    """queue.unbind: a binding that there is not fails the connection, as the document wants it."""
+    """queue.unbind: a missing binding closes the connection, as the specification requires."""
     exchange, queue, key = _ends(channel, method, _UNBIND)
     if Binding(exchange, queue, key, method.arguments).identity not in exchange.bindings:
         text = f"queue '{queue.name}' is not bound like that to exchange '{exchange.name}'"
@@ -162,14 +162,14 @@ def unbind(channel: TransitionalChannel, method: methods.QueueUnbind) -> None:
 
 
 def purge(channel: TransitionalChannel, method: methods.QueuePurge) -> None:
-    """queue.purge: drop what is ready; deliveries that are out stay out."""
+    """queue.purge: drop ready messages; unacknowledged ones are not affected."""
     check_ticket(channel, method.ticket, READING, (_CLASS, _PURGE))
     meant(channel, method.queue, _CLASS, _PURGE)
     common_purge(channel, method)
 
 
 def delete(channel: TransitionalChannel, method: methods.QueueDelete) -> None:
-    """queue.delete: what is left in it goes to its alternate exchange, if it has one."""
+    """queue.delete: remaining messages go to its alternate exchange, if it has one."""
     check_ticket(channel, method.ticket, ACTIVE, (_CLASS, _DELETE))
     name = meant(channel, method.queue, _CLASS, _DELETE)
     check(channel, CONFIGURE, QUEUE, name)

@@ -6,8 +6,8 @@
     resume(r, id) in a later session opens r again with what its last checkpoint saved, and the
     sender continues from the offset in message.offset.
 
-A reference belongs to one session and ends with it. Its octets count as memory of messages that
-are not whole yet, so a publisher is held back by them like by a long basic content.
+A reference belongs to one session and ends with it. Its bytes count as memory of incomplete
+messages, so a publisher is blocked by them as by a long basic content.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ _TINY = 4096
 
 
 class Reference:
-    """A body that is not whole yet.
+    """An incomplete body.
 
     Attributes:
-        size: octets so far.
-        waiting: the transfers that asked for the body, in their order.
-        saved: where its last checkpoint is; None without one.
+        size: bytes so far.
+        waiting: the transfers that name the reference, in order.
+        saved: the key of its last checkpoint; None without one.
     """
 
     __slots__ = ("_marked", "_parts", "saved", "size", "waiting")
 
     def __init__(self) -> None:
         self._parts: list[bytes | bytearray] = []
-        # How many parts, from the first, a checkpoint has, and how many octets that is.
+        # The number of parts that a checkpoint has, and their bytes.
         self._marked = (0, 0)
         self.size = 0
         self.waiting: list[Any] = []
         self.saved: Key | None = None
 
     def append(self, octets: bytes) -> None:
-        """Take the next piece; a flood of tiny ones must not cost more than their octets."""
+        """Add a piece; small ones are joined, so that they take no more memory than their bytes."""
         self.size += len(octets)
         if len(octets) >= _TINY:
             self._parts.append(octets)
@@ -57,10 +57,10 @@ class Reference:
                 self._parts.append(bytearray(octets))
 
     def mark(self) -> tuple[int, list[bytes]]:
-        """Everything before now is part of a checkpoint.
+        """Mark everything received so far as part of a checkpoint.
 
         Returns:
-            How many octets were so before, and what came since.
+            The number of bytes that were marked before, and the pieces since.
         """
         parts, before = self._marked
         since = [b"".join(self._parts[parts:])] if len(self._parts) > parts else []
@@ -69,7 +69,7 @@ class Reference:
         return before, since
 
     def whole(self) -> list[bytes]:
-        """All parts, after `mark`."""
+        """Return all parts, after `mark`."""
         return [bytes(part) for part in self._parts]
 
     def body(self) -> bytes:
@@ -84,10 +84,10 @@ class References:
     """The open references of one session.
 
     Args:
-        gauge: counts what is kept of bodies that are not whole yet.
-        checkpoints: keeps what outlives the session.
-        key: of a checkpoint, from its identifier.
-        most: octets that a body may have.
+        gauge: counts the bytes of incomplete bodies.
+        checkpoints: keeps saved bodies after the end of the session.
+        key: makes the key of a checkpoint from its identifier.
+        most: the most bytes of a body.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class References:
         self._count(len(octets))
 
     def close(self, name: bytes) -> Reference:
-        """message.close: the body is whole, and its name free again.
+        """message.close: end the body; its name can be used again.
 
         Raises:
             ProtocolError: 503 for a name that is not open.
@@ -136,7 +136,7 @@ class References:
         return reference
 
     def checkpoint(self, name: bytes, identifier: str) -> None:
-        """message.checkpoint: what came so far shall outlive the session.
+        """message.checkpoint: keep the received pieces after the end of the session.
 
         Raises:
             ProtocolError: 503 for a name that is not open.
@@ -153,7 +153,7 @@ class References:
         reference.saved = key
 
     def resume(self, name: bytes, identifier: str) -> int:
-        """message.resume: open it with what its last checkpoint saved; returns how much that is.
+        """message.resume: open it with its last checkpoint; return the saved bytes.
 
         Raises:
             ProtocolError: 503 for a name that is open, 506 for too many.
@@ -171,7 +171,7 @@ class References:
         return reference.size
 
     def get(self, name: bytes, method_id: int) -> Reference:
-        """A reference that is open.
+        """Return an open reference.
 
         Args:
             name: its name.

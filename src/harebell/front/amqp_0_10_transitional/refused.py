@@ -1,12 +1,12 @@
-"""Messages that a session has rejected for others: they are not delivered to it again.
+"""Messages that a session has rejected for other consumers.
 
     another session's consumer is ready    it gets the message at once
     there is none at all, and the queue    the message is dead-lettered
     has a dead-letter exchange
     otherwise                              kept here until another consumer is ready; when the
-                                           session ends it goes back to its place in the queue
+                                           session ends it is requeued in its position
 
-The document recommends the first two and forbids the same client; nothing is lost by keeping it.
+The specification recommends the first two and forbids a redelivery to the same client.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Refused:
 
     Attributes:
         tags: delivery tags that basic.reject named with requeue, perhaps in a transaction.
-        offering: the session's own consumers take nothing, for others are offered something.
+        offering: the session's own consumers are not ready while a message is offered to others.
     """
 
     def __init__(self, channel: TransitionalChannel) -> None:
@@ -40,7 +40,7 @@ class Refused:
         self.offering = False
 
     def refuse(self, entries: list[Unacked]) -> None:
-        """Deliveries of the session were rejected, with requeue."""
+        """Requeue rejected deliveries of the session for other consumers."""
         for entry in entries:
             queue = entry.queue
             if not self._others(queue) and self._has_dead_letters(queue):

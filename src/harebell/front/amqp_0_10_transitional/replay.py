@@ -1,7 +1,7 @@
 """The frames of a session that its client has not acknowledged, for replay when it resumes.
 
-Frames of a session are numbered from 1 in either direction, in 32 bits and around again; those of
-the class session are not counted, for they speak of the others.
+Frames of a session are numbered from 1 in each direction, in 32 bits with wrap-around; those of
+class session are not counted, because they refer to the others.
 
     sent   1 2 3 4 5 6 7        session.ack(3) comes: 4 to 7 are kept
                    kept >|
@@ -19,7 +19,7 @@ _HEAD = 7
 
 
 def split(octets: bytes) -> list[bytes]:
-    """The frames that stand one after the other in some octets."""
+    """Split bytes into frames."""
     frames, at = [], 0
     while at < len(octets):
         end = at + _OVERHEAD + int.from_bytes(octets[at + 3 : at + _HEAD])
@@ -34,8 +34,8 @@ class Replay:
     Attributes:
         sent: the number of the last frame; 0 before the first.
         acked: the number of the last frame that its client has.
-        octets: what is kept.
-        solicited: the client was asked, and has not answered yet.
+        octets: the kept bytes.
+        solicited: whether session.solicit-ack was sent and is not answered yet.
     """
 
     __slots__ = ("_frames", "acked", "octets", "sent", "solicited")
@@ -48,14 +48,14 @@ class Replay:
         self._frames: deque[bytes] = deque()
 
     def keep(self, frames: list[bytes]) -> None:
-        """Frames are sent."""
+        """Keep frames that are sent."""
         for frame in frames:
             self._frames.append(frame)
             self.octets += len(frame)
         self.sent = after(self.sent, len(frames))
 
     def ack(self, mark: int) -> bool:
-        """The client has all frames up to this number; False when it cannot have them."""
+        """Drop frames up to this number, which the client has; False for an invalid number."""
         new = distance(self.acked, mark)
         if new < 0:
             return True
@@ -69,15 +69,15 @@ class Replay:
 
     @property
     def full(self) -> bool:
-        """Whether deliveries have to wait until the client has some of it."""
+        """True if deliveries wait until the client acknowledges frames."""
         return self.octets >= SESSION_REPLAY_BYTES
 
     @property
     def half_full(self) -> bool:
-        """Whether session.solicit-ack is due."""
+        """True if session.solicit-ack is due."""
         return self.octets >= SESSION_REPLAY_BYTES // 2
 
     def again(self, number: int) -> list[bytes]:
-        """The frames to replay on the channel of this number."""
+        """Return the frames to replay, with this channel number."""
         channel = number.to_bytes(2)
         return [frame[:1] + channel + frame[3:] for frame in self._frames]

@@ -1,6 +1,6 @@
 """The class session on a channel that has one (class 20); see `sessions` beside it.
 
-On a channel that was opened by channel.open there is no session to speak of.
+A channel that was opened by channel.open has no session.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ def _session(channel: TransitionalChannel, method_id: int) -> Session:
 
 
 def busy(channel: TransitionalChannel, method: m.SessionOpen | m.SessionResume) -> None:
-    """session.open and session.resume where something is open already."""
+    """session.open and session.resume on an open channel: an error."""
     method_id = 10 if isinstance(method, m.SessionOpen) else 50
     raise hard(504, f"channel busy: channel {channel.number} is in use", _CLASS, method_id)
 
 
 def flow(channel: TransitionalChannel, method: m.SessionFlow) -> None:
-    """session.flow: stop delivering, or go on."""
+    """session.flow: stop or resume deliveries."""
     _session(channel, 20)
     channel.connection.send(channel.number, m.SessionFlowOk(method.active))
     channel.set_flow(active=method.active)
 
 
 def flow_ok(channel: TransitionalChannel, method: m.SessionFlowOk) -> None:
-    """session.flow-ok: harmless, we never ask for it."""
+    """session.flow-ok: ignored, the broker sends no session.flow."""
     _session(channel, 21)
 
 
 def close(channel: TransitionalChannel, method: m.SessionClose) -> None:
-    """session.close: everything of the session ends before the reply."""
+    """session.close: the session ends completely before the reply."""
     _session(channel, 40)
     connection, number = channel.connection, channel.number
     channel.ending = True
@@ -65,18 +65,18 @@ def closed(channel: TransitionalChannel, method: m.SessionClosed) -> None:
 
 
 def ping(channel: TransitionalChannel, method: m.SessionPing) -> None:
-    """session.ping: say that we live."""
+    """session.ping: reply with session.pong."""
     _session(channel, 60)
     channel.connection.send(channel.number, m.SessionPong())
 
 
 def pong(channel: TransitionalChannel, method: m.SessionPong) -> None:
-    """session.pong: any frame shows as much."""
+    """session.pong: ignored, every frame counts as a sign of life."""
     _session(channel, 70)
 
 
 def suspend(channel: TransitionalChannel, method: m.SessionSuspend) -> None:
-    """session.suspend: the channel is free; the session lives as long as was agreed."""
+    """session.suspend: detach the session from its channel, for its lifetime."""
     _session(channel, 90)
     connection, number = channel.connection, channel.number
     connection.drop_channel(channel)
@@ -84,7 +84,7 @@ def suspend(channel: TransitionalChannel, method: m.SessionSuspend) -> None:
 
 
 def check_set(mark: int, ranges: m.Ranges, name: str, method_id: int, class_id: int) -> None:
-    """Refuse a set that is no set above its mark, or covers the number after it.
+    """Refuse ranges that are not above their mark, or begin directly after it.
 
     Raises:
         ProtocolError: 502.
@@ -101,7 +101,7 @@ def check_set(mark: int, ranges: m.Ranges, name: str, method_id: int, class_id: 
 
 
 def ack(channel: TransitionalChannel, method: m.SessionAck) -> None:
-    """session.ack: what the client has need not be kept; on a resume, what it lacks is sent."""
+    """session.ack: drop acknowledged frames; after a resume, send the missing ones."""
     session = _session(channel, 110)
     mark = method.cumulative_seen_mark
     check_set(mark, method.seen_frame_set, "seen-frame-set", 110, _CLASS)
@@ -122,7 +122,7 @@ def ack(channel: TransitionalChannel, method: m.SessionAck) -> None:
 
 
 def high_water_mark(channel: TransitionalChannel, method: m.SessionHighWaterMark) -> None:
-    """session.high-water-mark: say what we have, as soon as we can."""
+    """session.high-water-mark: acknowledge the received frames."""
     session = _session(channel, 120)
     channel.connection.send(channel.number, m.SessionAck(session.seen))
 

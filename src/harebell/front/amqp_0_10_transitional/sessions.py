@@ -1,15 +1,15 @@
 """Sessions (class 20): opened, detached, resumed with a replay, destroyed.
 
-A session is the state of a channel that may live without one: consumers, unacknowledged deliveries,
-transaction, completions. Its `Session` counts the frames that come, keeps those that leave, and has
-the timer that ends it. One without a lifetime ends with its channel.
+A session is the state of a channel that may be detached: consumers, unacknowledged deliveries,
+transaction, completions. Its `Session` counts received frames, keeps sent ones, and has the timer
+that ends it. One without a lifetime ends with its channel.
 
     attached  --suspend, connection lost-->  detached  --resume-->  resuming  --ack-->  attached
                                              detached  --lifetime over-->  destroyed
 
-On a resume the server says which frames it has (session.ack) and, where it may have to repeat some,
-how far it had come (session.high-water-mark). The client's session.ack answers that; what it does
-not have is sent again, and only then anything new.
+On a resume the server sends which frames it has (session.ack) and, if it may have to repeat some,
+the number of its last frame (session.high-water-mark). The client answers with session.ack; missing
+frames are sent again, then new ones.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Session:
     """The state of a session beside that of its channel.
 
     Args:
-        channel: the channel that it was opened on; it is the session's for ever.
-        identifier: 16 octets that name it.
+        channel: the channel that it was opened on, which belongs to the session from then on.
+        identifier: its name, 16 bytes.
         lifetime: how many seconds it is kept without a channel.
 
     Attributes:
-        seen: the number of the last frame that came.
-        replay: what was sent; None when it cannot be resumed anyway.
-        resuming: nothing leaves before the client has said which frames it has.
+        seen: the number of the last received frame.
+        replay: the sent frames; None if it cannot be resumed.
+        resuming: whether output waits until the client acknowledges its frames.
     """
 
     def __init__(self, channel: TransitionalChannel, identifier: bytes, lifetime: int) -> None:
@@ -64,17 +64,17 @@ class Session:
         self._timer: Timer | None = None
 
     def count(self, payload: bytes) -> None:
-        """A frame has come; a method frame has its payload shown, for those of this class."""
+        """Count a received frame, except methods of class session, which the payload shows."""
         if payload[:2] != _CLASS:
             self.seen = after(self.seen)
 
     @property
     def name(self) -> str:
-        """Its identifier, as people write it."""
+        """The identifier in its usual form."""
         return self.identifier.hex()
 
     def start_timer(self) -> None:
-        """The session has no channel any more: its time begins to run."""
+        """Start the timer that ends a detached session."""
         timers = self.channel.connection.broker.timers
         if self._timer is None:
             self._timer = timers.timer(self._expire)
@@ -92,14 +92,14 @@ class Session:
 
 
 def _lifetime(connection: TransitionalConnection, wanted: int) -> int:
-    """How long a session may live without a channel."""
+    """Return how long a session may live without a channel."""
     if len(connection.hub.sessions) >= SESSIONS_KEPT:
         return 0
     return min(wanted, SESSION_LIFETIME_SECONDS)
 
 
 def _new_identifier(connection: TransitionalConnection) -> bytes:
-    """A random UUID (RFC 4122, version 4)."""
+    """Make a random UUID (RFC 4122, version 4)."""
     octets = bytearray(connection.settings.rng(_ID_OCTETS))
     octets[6] = octets[6] & 0x0F | 0x40
     octets[8] = octets[8] & 0x3F | 0x80
@@ -121,9 +121,9 @@ def open_(connection: TransitionalConnection, number: int, wanted: int) -> None:
 
 
 def resume(connection: TransitionalConnection, number: int, identifier: bytes) -> None:
-    """session.resume: go on with a session that lost its channel.
+    """session.resume: attach a detached session.
 
-    A session of another user or vhost is answered like one that there is not.
+    A session of another user or vhost is refused like one that does not exist.
     """
     check_channel(connection)
     session: Session | None = connection.hub.sessions.get(identifier)

@@ -1,9 +1,9 @@
-"""Transfers from the client: message.transfer, and the references it may name (class message).
+"""Transfers from the client: message.transfer, inline or by reference (class message).
 
 A transfer whose body is inline is published at once. One that names a reference is published when
-the reference is closed, and complete only then. What cannot be delivered although the client asked
-for that is refused by message.reject; its text gives the number of the transfer as a command, for
-nothing else in that method does.
+the reference is closed, and complete only then. A message that cannot be delivered as the client
+requires is refused by message.reject; its text has the command number of the transfer, because that
+method has no field for it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _PLAIN = Properties(b"\0\0")
 
 
 def take(channel: TransitionalChannel, payload: bytes) -> None:
-    """message.transfer, as it came."""
+    """message.transfer, as it was received."""
     transfer = read_transfer(payload, channel.connection.note_dialect)
     check_ticket(channel, transfer.ticket, WRITING, _TRANSFER)
     exchange = _exchange(channel, transfer.destination)
@@ -75,7 +75,7 @@ def take(channel: TransitionalChannel, payload: bytes) -> None:
 
 
 def close(channel: TransitionalChannel, method: m.MessageClose) -> None:
-    """message.close: publish what waited for the body."""
+    """message.close: publish the transfers that waited for the body."""
     reference = references_of(channel).close(method.reference)
     body = reference.body()
     completions = channel.completions
@@ -92,7 +92,7 @@ def close(channel: TransitionalChannel, method: m.MessageClose) -> None:
 
 
 def references_of(channel: TransitionalChannel) -> References:
-    """The references of a session."""
+    """Return the references of a session."""
     found: References | None = channel.references
     if found is None:
         connection = channel.connection
@@ -122,7 +122,7 @@ def _exchange(channel: TransitionalChannel, name: str) -> Exchange:
 def _publish(
     channel: TransitionalChannel, exchange: Exchange, transfer: Transfer, body: bytes, number: int
 ) -> int:
-    """Check, route and hand to the queues; returns the bits that they answered."""
+    """Check, route and publish to the queues; return their result bits."""
     connection = channel.connection
     if len(body) > connection.message_max:
         raise too_large(len(body), connection.message_max, _TRANSFER[1])
@@ -142,7 +142,7 @@ def _publish(
 
 
 def _message_id(channel: TransitionalChannel, transfer: Transfer) -> str:
-    """An id that no other message has: a random UUID (RFC 4122, version 4)."""
+    """Make a unique message id: a random UUID (RFC 4122, version 4)."""
     if not lacks_id(transfer.raw):
         return ""
     return str(uuid.UUID(bytes=channel.connection.settings.rng(_ID_OCTETS), version=4))
@@ -151,7 +151,7 @@ def _message_id(channel: TransitionalChannel, transfer: Transfer) -> str:
 def _routed(
     channel: TransitionalChannel, exchange: Exchange, transfer: Transfer, raw: bytes, body: bytes
 ) -> tuple[Message, tuple[Queue, ...], Properties]:
-    """The message, its queues, and its properties as the firehose shall see them."""
+    """Return the message, its queues, and its properties for the firehose."""
     connection, key = channel.connection, transfer.routing_key
     properties = parse_transfer(raw)
     decoded = decode_transfer(raw)
@@ -180,7 +180,7 @@ def _routed(
 
 
 def _asks_for_more(decoded: TransferProperties) -> bool:
-    """Whether there are further routing keys, or a reply-to that means this channel."""
+    """True if there are further routing keys, or a direct reply-to."""
     return decoded.reply_to == REPLY_TO or any(n in decoded.application_headers for n in _COPIES)
 
 
@@ -191,7 +191,7 @@ def _hand_over(
     queues: tuple[Queue, ...],
     number: int,
 ) -> int:
-    """Give a routed message to its queues, or refuse it as its publisher asked for."""
+    """Publish a routed message to its queues, or reject it as its publisher requires."""
     where = rendered("exchange", message.exchange, channel.vhost.name)
     of = f"transfer {number} to {where} with routing key '{message.routing_key}'"
     if not queues:
@@ -227,7 +227,7 @@ def _pass_on(channel: TransitionalChannel, queue: Queue, message: Message) -> bo
 
 
 def _reject(channel: TransitionalChannel, code: int, text: str) -> None:
-    """message.reject: the client's transfer went nowhere."""
+    """message.reject: refuse the client's transfer."""
     octets = text.encode(errors="backslashreplace")[:REPLY_TEXT_BYTES]
     reject = m.MessageReject(code=code, text=octets.decode(errors="ignore"))
     channel.connection.send(channel.number, reject)

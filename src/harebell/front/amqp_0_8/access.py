@@ -1,15 +1,15 @@
-"""The class access of 0-8 and 0-9 (class 30): tickets, which belong to the channel that asked.
+"""The class access of 0-8 and 0-9 (class 30): tickets, which belong to their channel.
 
     method                               right
-    exchange.declare  queue.declare      active; passive, when it only looks
+    exchange.declare  queue.declare      active; passive for passive declarations
     exchange.delete  queue.delete        active
     queue.bind  queue.unbind             active
     basic.publish                        write
     basic.consume  basic.get             read
     queue.purge                          read
 
-0 is the ticket of clients that never ask, and so is 1, which RabbitMQ gives to all: neither is
-checked. A number that was never granted is passed over on a channel that has not asked.
+0 is the ticket of clients that request none, and so is 1, which RabbitMQ gives to all: neither is
+checked. An unknown number is ignored on a channel that has not requested a ticket.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ADMINISTRATOR = "administrator"
 
 
 def request(channel: WindowedChannel, method: methods.AccessRequest) -> None:
-    """access.request: a ticket for this channel, in place of the one that it had."""
+    """access.request: grant a ticket to this channel, in place of its earlier one."""
     realm, user = method.realm, channel.connection.user
     if not realm.startswith((DATA, ADMIN)):
         raise hard(403, f"there is no realm '{realm}': realms begin with {DATA} or {ADMIN}",

@@ -23,7 +23,7 @@ _GET = (_CLASS, 70)
 def consume(channel: WindowedChannel, method: methods.BasicConsume) -> None:
     """basic.consume: with arguments, which Qpid's clients send, or without."""
     channel.check_ticket(method.ticket, READ, _CONSUME)
-    # What a client sends says more than its name: of 0-8 only Qpid's layout has arguments.
+    # The layout identifies the client: in 0-8 only Qpid's has arguments.
     channel.connection.qpid = method.arguments is not ABSENT
     if method.arguments.get(tunnel.ASKED) == 1:
         tunnel.consume(channel, method)
@@ -38,13 +38,13 @@ def get(channel: WindowedChannel, method: methods.BasicGet) -> None:
 
 
 def publish(channel: WindowedChannel, method: methods.BasicPublish) -> None:
-    """basic.publish whose header and body come as frames of their own."""
+    """basic.publish whose header and body arrive as single frames."""
     channel.check_ticket(method.ticket, WRITE, _PUBLISH)
     basic.publish(channel, method)
 
 
 def recover_0_8(channel: WindowedChannel, method: methods.BasicRecover) -> None:
-    """basic.recover of 0-8: Qpid's clients wait for an answer, the others do not know it."""
+    """basic.recover of 0-8: Qpid's clients wait for a reply, other clients do not know it."""
     answer = methods.BasicRecoverOk() if channel.connection.qpid else None
     give_back(channel, method.requeue, answer)
 

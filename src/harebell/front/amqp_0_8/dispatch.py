@@ -27,9 +27,9 @@ for _file in (
 
 ERRORS = Errors(
     {code: name for code, name in NAMES.items() if code != 505} | {507: HARD[530]},
-    # No code says that a frame came out of order; that of a wrong sequence is the nearest.
+    # There is no code for a frame out of order; that of a wrong sequence is the nearest.
     changes={505: (503, True)},
-    # With no queue declared, an empty name breaks a rule of the document.
+    # Without a declared queue, an empty name breaks a rule of the specification.
     kinds={ErrorKind.NO_QUEUE_NAMED: (530, True)},
 )
 """Errors as 0-8 has them, and 0-9; 406 is in neither document, and every broker sends it."""
@@ -38,13 +38,13 @@ ERRORS = Errors(
 def handlers_of(
     spec: ProtocolSpec, handlers: Mapping[type, Callable[[Any, Any], None]]
 ) -> dict[type, Callable[[Any, Any], None]]:
-    """Those of the methods that clients of a version send."""
+    """Return the handlers of the methods that clients of a version send."""
     types = {each.type for each in spec.methods if each.from_client}
     return {kind: handler for kind, handler in handlers.items() if kind in types}
 
 
 def states_of(spec: ProtocolSpec) -> ConnectionTable:
-    """The states of a connection, with the methods that a version has."""
+    """Return the states of a connection, with the methods that a version has."""
     names = {each.name for each in spec.methods}
     return {
         state: {name: then for name, then in follows.items() if name in names}

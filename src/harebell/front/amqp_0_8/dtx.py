@@ -1,9 +1,9 @@
-"""The class dtx of 0-8 and 0-9 (class 100): a channel works for a coordinator that it names.
+"""The class dtx of 0-8 and 0-9 (class 100): a channel works for a named coordinator.
 
-The documents have select and start, and leave the rest to a private way between the coordinator and
-the server. Here that is the control socket (`harebell transactions`), or the dtx classes of 0-10.
-What a channel has started ends with the next start, or when the client closes the channel; a
-channel that is lost, or closed by us, makes its branch fail.
+The specifications have select and start, and leave the rest to a private protocol between
+coordinator and the server. Here that is the control socket (`harebell transactions`), or the dtx
+classes of 0-10. A channel's work on a branch ends with the next start, or when the client closes
+the channel; a channel that is lost, or closed by the broker, makes its branch fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OTHERWISE = 503
 
 
 def select(channel: Channel, method: own.DtxSelect) -> None:
-    """dtx.select: twice is fine, beside tx and confirms it is not."""
+    """dtx.select: may be repeated; refused after tx.select and confirm.select."""
     if channel.association is None:
         if channel.transaction is not None or channel.confirms is not None:
             text = "the channel has transactions of its own, or confirms"
@@ -41,7 +41,7 @@ def select(channel: Channel, method: own.DtxSelect) -> None:
 
 
 def start(channel: Channel, method: own.DtxStart) -> None:
-    """dtx.start: what follows belongs to this transaction, and what came before is done."""
+    """dtx.start: later work belongs to this transaction; the earlier one ends on this channel."""
     association = channel.association
     if association is None or (channel.transaction is not None and association.branch is None):
         text = "the channel has not selected distributed transactions alone: dtx.select first"
@@ -59,7 +59,7 @@ def start(channel: Channel, method: own.DtxStart) -> None:
 
 
 def _end(channel: Channel) -> None:
-    """The work of the branch is done, as far as this channel is concerned."""
+    """End this channel's work on the branch."""
     association = channel.association
     if association is not None and association.branch is not None:
         association.end(association.branch.xid)
@@ -67,7 +67,7 @@ def _end(channel: Channel) -> None:
 
 
 def close(channel: Channel, method: methods.ChannelClose) -> None:
-    """channel.close: what was started is done."""
+    """channel.close: end the work on the branch, then close."""
     _end(channel)
     flow.close(channel, method)
 

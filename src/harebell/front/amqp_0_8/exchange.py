@@ -1,7 +1,7 @@
 """The exchange class of 0-8 and 0-9, and Qpid's exchange.bound.
 
-An existing exchange is not changed: of a second declaration only the type counts (0-8#050,
-0-8#052). Another type is 530 with Qpid, whose clients expect it, and in 0-9; 507 in 0-8.
+An existing exchange is not changed: a redeclaration compares only the type (0-8#050, 0-8#052).
+Another type is 530 with Qpid, whose clients expect it, and in 0-9; 507 in 0-8.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ QUEUE_NOT_BOUND_WITH_KEY = 6
 
 
 def declare(channel: WindowedChannel, method: methods.ExchangeDeclare) -> None:
-    """exchange.declare: make it, or see that there is one of that type."""
+    """exchange.declare: create it, or check that the existing one has that type."""
     channel.check_ticket(method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
     found = channel.vhost.exchanges.get(clean(method.exchange))
     if method.passive or not method.exchange:
@@ -59,7 +59,7 @@ def declare(channel: WindowedChannel, method: methods.ExchangeDeclare) -> None:
 
 
 def delete(channel: WindowedChannel, method: methods.ExchangeDelete) -> None:
-    """exchange.delete: of one that is there."""
+    """exchange.delete: the exchange must exist."""
     channel.check_ticket(method.ticket, ACTIVE, _DELETE)
     name = clean(method.exchange)
     if name:
@@ -71,7 +71,7 @@ def delete(channel: WindowedChannel, method: methods.ExchangeDelete) -> None:
 
 
 def bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> None:
-    """exchange.bound: what is bound, without changing anything."""
+    """exchange.bound: query bindings."""
     channel.connection.qpid = True
     check_binding_seen(channel, method.exchange, method.queue, method.routing_key)
     code, text = _bound(channel, method)
@@ -107,7 +107,7 @@ def _bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> tup
 def _bound_to_default(
     channel: WindowedChannel, method: methods_older.ExchangeBound
 ) -> tuple[int, str]:
-    """Every queue is bound to the default exchange by its name, and by nothing else."""
+    """Answer for the default exchange, which binds every queue by its name only."""
     key = method.routing_key
     if method.queue:
         if key and key != method.queue:

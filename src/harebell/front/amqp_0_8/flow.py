@@ -1,4 +1,4 @@
-"""The channel class of 0-8 and 0-9: the client may stop deliveries; 0-9 has pings beside."""
+"""The channel class of 0-8 and 0-9: the client may stop deliveries; 0-9 also has pings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RESUME = (20, 50)
 
 
 def flow(channel: WindowedChannel, method: methods.ChannelFlow) -> None:
-    """channel.flow: deliveries stop now, or go on; what is asked for by basic.get still comes."""
+    """channel.flow: stop or resume deliveries; basic.get is not affected."""
     channel.stopped = not method.active
     channel.connection.send(channel.number, methods.ChannelFlowOk(active=method.active))
     if method.active:
@@ -22,17 +22,17 @@ def flow(channel: WindowedChannel, method: methods.ChannelFlow) -> None:
 
 
 def resume(channel: WindowedChannel, method: methods_older.ChannelResume) -> None:
-    """channel.resume: channels end with their connection, so there is nothing to go on with."""
+    """channel.resume: refused, because channels end with their connection."""
     raise hard(540, "channel.resume: a channel ends with its connection", *_RESUME)
 
 
 def ping(channel: WindowedChannel, method: methods_older.ChannelPing) -> None:
-    """channel.ping, or channel.pong: we are here."""
+    """channel.ping, or channel.pong: reply with channel.pong."""
     channel.connection.send(channel.number, methods_older.ChannelOk())
 
 
 def ok(channel: WindowedChannel, method: methods.Method) -> None:
-    """An answer to nothing is ignored."""
+    """Ignore a reply without a request."""
 
 
 HANDLERS = {

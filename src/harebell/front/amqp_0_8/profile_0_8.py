@@ -22,7 +22,7 @@ PROFILE_0_8 = Profile(
     start=handshake.start,
     channel=WindowedChannel,
     consumer=WindowedConsumer,
-    # connection.blocked and the rest came with 0-9-1: there are no numbers for them here.
+    # connection.blocked and the rest belong to 0-9-1: 0-8 has no numbers for them.
     capable=False,
     plain=True,
     tickets=True,

@@ -1,8 +1,8 @@
 """The queue class of 0-8 and 0-9.
 
-A queue that exists is taken as it is: whether it is durable or goes with its last consumer counts
-for nothing in another declaration (0-8#065, 0-8#069), and arguments only where there are any. What
-is missing cannot be deleted, and a bind that makes no sense ends the connection.
+An existing queue is accepted as it is: durable and auto-delete are not compared in a redeclaration
+(0-8#065, 0-8#069), and arguments only if there are any. A missing queue or exchange cannot be
+deleted, and an invalid bind closes the connection.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNBIND = (50, 50)
 
 
 def declare(channel: WindowedChannel, method: methods.QueueDeclare) -> None:
-    """queue.declare: make it, or take the one that is there."""
+    """queue.declare: create it, or accept the existing one."""
     channel.check_ticket(method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
     name = clean(method.queue)
     if not method.passive:
@@ -53,7 +53,7 @@ def _as_it_is(method: methods.QueueDeclare, found: Queue) -> None:
 
 
 def bind(channel: WindowedChannel, method: methods.QueueBind) -> None:
-    """queue.bind: one that cannot be done ends the connection, unless something is missing."""
+    """queue.bind: an invalid one closes the connection, a missing queue or exchange the channel."""
     channel.check_ticket(method.ticket, ACTIVE, _BIND)
     if not clean(method.exchange):
         text = "no queue may be bound to the default exchange, which is internal"
@@ -84,13 +84,13 @@ def unbind(channel: WindowedChannel, method: methods.QueueUnbind) -> None:
 
 
 def purge(channel: WindowedChannel, method: methods.QueuePurge) -> None:
-    """queue.purge, which is as much as reading all that is there."""
+    """queue.purge: needs the ticket for reading."""
     channel.check_ticket(method.ticket, READ, _PURGE)
     queue.purge(channel, method)
 
 
 def delete(channel: WindowedChannel, method: methods.QueueDelete) -> None:
-    """queue.delete: of one that is there."""
+    """queue.delete: the queue must exist."""
     channel.check_ticket(method.ticket, ACTIVE, _DELETE)
     name = meant(method.queue, channel.last_queue)
     check(channel, CONFIGURE, QUEUE, name)

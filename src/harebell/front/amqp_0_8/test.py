@@ -1,13 +1,13 @@
 """The test class (AMQP 0-8, class test): clients check that both sides decode the same values.
 
-    operation   integers            strings                  1 add, 2 min, 3 max: the document
-    add         their sum           one behind the other     lists them in this order, and gives
-    min         the least           the shortest             no numbers
+    operation   integers            strings                  1 add, 2 min, 3 max: the specification
+    add         their sum           concatenated             lists them in this order, without
+    min         the least           the shortest             numbers
     max         the greatest        the longest
 
-A sum has 64 bits: overflow wraps around, and a negative result is its two's
-complement. Of a field table whole numbers and decimals count as integers, the fraction of the
-result cut off. The checksum of a content is the sum of its octets in 32 bits.
+A sum has 64 bits: overflow wraps around, and a negative result is its two's complement. In a field
+table whole numbers and decimals count as integers; the fraction of the result is dropped. The
+checksum of a content is the sum of its bytes in 32 bits.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _LONG = (1 << 32) - 1
 
 
 def reckoned(numbers: Iterable[int | Decimal], operation: int) -> int:
-    """The result for numbers, as a longlong; 0 when there are none.
+    """Return the result for numbers, as a longlong; 0 if there are none.
 
     Raises:
-        ValueError: there is no such operation.
+        ValueError: the operation is unknown.
     """
     found = list(numbers)
     _check(operation)
@@ -50,10 +50,10 @@ def reckoned(numbers: Iterable[int | Decimal], operation: int) -> int:
 
 
 def joined(texts: Iterable[bytes], operation: int) -> bytes:
-    """The result for strings; of several that are equally long it is the first.
+    """Return the result for strings; of equal lengths the first.
 
     Raises:
-        ValueError: there is no such operation.
+        ValueError: the operation is unknown.
     """
     found = list(texts)
     _check(operation)
@@ -64,7 +64,7 @@ def joined(texts: Iterable[bytes], operation: int) -> bytes:
 
 
 def checksum(content: bytes) -> int:
-    """The sum of its octets in 32 bits."""
+    """Return the sum of the bytes in 32 bits."""
     return sum(content) & _LONG
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Compiled, connection and channel refer to each other's layout; the connection has to come first.
+# The compiled channel needs the layout of the connection, so the connection is imported first.
 from harebell.front.amqp_0_9_1.connection import Connection
 
 __all__ = ["Connection"]

@@ -1,4 +1,4 @@
-"""The access class of 0-8 and 0-9: clients that still ask for a ticket get ticket 1."""
+"""The access class of 0-8 and 0-9: clients that request a ticket get ticket 1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def request(channel: Channel, method: methods.AccessRequest) -> None:
-    """access.request: the ticket means nothing, permissions are checked on every method."""
+    """access.request: the ticket has no effect, permissions are checked on every method."""
     channel.connection.send(channel.number, methods.AccessRequestOk())
 
 

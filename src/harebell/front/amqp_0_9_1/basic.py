@@ -46,12 +46,12 @@ def qos(channel: Channel, method: methods.BasicQos) -> None:
 def consumer_priority(
     arguments: Mapping[str, Any], thing: str, ids: tuple[int, int] = (_CLASS, 20)
 ) -> int:
-    """The priority that a consumer asks for.
+    """Return the priority of a consumer from its arguments.
 
     Args:
         arguments: of the consumer.
         thing: the queue, as errors name it.
-        ids: class and method that ask.
+        ids: class and method.
 
     Raises:
         ProtocolError: 406 for the channel.
@@ -67,7 +67,7 @@ def consumer_priority(
 
 
 def consume(channel: Channel, method: methods.BasicConsume) -> None:
-    """basic.consume: the reply goes out before the first delivery."""
+    """basic.consume: the reply is sent before the first delivery."""
     if method.queue == REPLY_TO:
         consume_replies(channel, method)
         return
@@ -105,13 +105,13 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
 
 
 def cancel_ok(channel: Channel, method: methods.BasicCancelOk) -> None:
-    """basic.cancel-ok: a client may answer the broker's basic.cancel, which asks for no answer."""
+    """basic.cancel-ok: ignored; a client may answer the broker's basic.cancel."""
     if not channel.cancelled:
         raise hard(503, "unimplemented method", _CLASS, 31)
 
 
 def cancel(channel: Channel, method: methods.BasicCancel) -> None:
-    """basic.cancel: deliveries that are out stay out; an unknown tag is fine."""
+    """basic.cancel: unacknowledged deliveries are not affected; an unknown tag is ignored."""
     consumers = channel.consumers
     consumer = consumers.pop(method.consumer_tag, None) if consumers else None
     if not method.nowait:
@@ -150,7 +150,7 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
 
 
 def publish(channel: Channel, method: methods.BasicPublish) -> None:
-    """basic.publish whose header and body come as frames of their own."""
+    """basic.publish whose header and body arrive as single frames."""
     channel.content = Content(method, channel.connection.hub.gauge)
     channel.connection.scanner.pending += 1
 
@@ -175,12 +175,12 @@ def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id
 
 
 def reject(channel: Channel, method: methods.BasicReject) -> None:
-    """basic.reject: back to the queue, or done with."""
+    """basic.reject: requeue, drop or dead-letter."""
     _refuse(channel, method.delivery_tag, False, method.requeue, _REJECT)
 
 
 def nack(channel: Channel, method: methods.BasicNack) -> None:
-    """basic.nack: reject, for several at once."""
+    """basic.nack: reject several deliveries."""
     _refuse(channel, method.delivery_tag, method.multiple, method.requeue, _NACK)
 
 
@@ -199,10 +199,10 @@ def put_all_back(channel: Channel) -> None:
 
 
 def recover(channel: Channel, method: methods.BasicRecover) -> None:
-    """basic.recover: everything unacknowledged on this channel goes back to its queue.
+    """basic.recover: requeue all unacknowledged deliveries of this channel.
 
-    The reply is sent before the first redelivery: a client knows by it which deliveries, still
-    under way when it asked, are not its own any more.
+    The reply is sent before the first redelivery: deliveries that arrive before it were requeued,
+    those after it are new.
     """
     _check_recover(method.requeue, 110)
     channel.connection.send(channel.number, methods.BasicRecoverOk())

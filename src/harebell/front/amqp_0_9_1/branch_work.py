@@ -1,8 +1,8 @@
-"""The work of a channel on a branch of a distributed transaction, in place of tx.
+"""A channel's work on a branch of a distributed transaction, in place of tx.
 
-The work goes to the branch, which another channel may prepare and commit after this one ended.
-So what concerns the channel itself happens at once: an unroutable message goes back when it is
-published, and a delivery that was settled does not count against the prefetch any more.
+The work belongs to the branch, which another channel may prepare and commit after this one ended.
+So effects on the channel are immediate: an unroutable message is returned when it is published, and
+a settled delivery no longer counts against the prefetch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BranchWork:
 
     Args:
         channel: the channel.
-        association: of its session; it has a branch as long as this is in use.
+        association: of its session; it has a branch while this object is used.
     """
 
     __slots__ = ("_association", "_channel")
@@ -55,9 +55,9 @@ class BranchWork:
         self._channel.serve_queues(entries)
 
     def pending(self) -> tuple[int, int]:
-        """How many publishes, and how many settled deliveries, the branch has."""
+        """Return the numbers of publishes and of settled deliveries of the branch."""
         return self._branch().pending()
 
     def rollback(self, channel: OpenChannel) -> None:
-        """Roll back: the channel is closed before it ended the branch."""
+        """Roll back: the channel closed before it ended the branch."""
         self._association.close()

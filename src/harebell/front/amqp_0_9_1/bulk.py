@@ -1,8 +1,7 @@
-"""The class bulk: ranges of a queue's log as Arrow record batches, one of Harebell's own.
+"""The class bulk, Harebell's own: ranges of a queue's log as Arrow record batches.
 
-A read waits for its turn: a connection is served a few of them at a time, in their order, as long
-as there is room in its output. So no other connection waits long, and what a slow reader has
-not taken yet stays small.
+Reads wait: a connection is served a few of them per turn, in order, while there is space in its
+output. So no other connection waits long, and the unread output of a slow reader stays small.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _LAST = 2**62
 
 
 def span(channel: Channel, method: BulkSpan) -> None:
-    """bulk.span: where a queue's messages stand."""
+    """bulk.span: return the positions of a queue."""
     queue = find_readable(channel, method.queue)
     found = queue.span(min(method.time, _LAST))
     reply = BulkSpanOk(
@@ -62,7 +61,7 @@ def span(channel: Channel, method: BulkSpan) -> None:
 
 
 def read(channel: Channel, method: BulkRead) -> None:
-    """bulk.read: it is answered when its turn comes."""
+    """bulk.read: answered in order with other reads."""
     connection = channel.connection
     if connection.bulk is None:
         connection.bulk = Reads(connection)
@@ -70,7 +69,7 @@ def read(channel: Channel, method: BulkRead) -> None:
 
 
 class Reads:
-    """The bulk reads of one connection that were not answered yet.
+    """The pending bulk reads of one connection.
 
     Args:
         connection: the connection.
@@ -83,10 +82,10 @@ class Reads:
         self._waiting: deque[tuple[Channel, BulkRead]] = deque()
 
     def add(self, channel: Channel, method: BulkRead) -> None:
-        """Take a read.
+        """Add a read.
 
         Raises:
-            Refusal: too many wait already.
+            Refusal: too many reads are pending.
         """
         if len(self._waiting) >= BULK_READS_WAITING:
             raise precondition(
@@ -100,7 +99,7 @@ class Reads:
             self._again()
 
     def serve(self) -> None:
-        """Answer some, in their order."""
+        """Answer some reads, in order."""
         connection = self._connection
         for _ in range(BULK_READS_PER_TURN):
             if not self._waiting or connection.out.size >= OUTPUT_HIGH_BYTES:
@@ -119,7 +118,7 @@ class Reads:
             self._again()
 
     def _again(self) -> None:
-        """Ask for another turn."""
+        """Request another turn."""
         self._connection.starved = True
         self._connection.touch()
 
@@ -128,7 +127,7 @@ def _answer(channel: Channel, method: BulkRead) -> None:
     """Answer a read.
 
     Raises:
-        Refusal: with what is wrong about it.
+        Refusal: the read is invalid.
     """
     connection = channel.connection
     queue = find_readable(channel, method.queue)
@@ -195,7 +194,7 @@ def _check_generation(queue: Queue, generation: str) -> None:
 
 @lru_cache(maxsize=64)
 def _wanted(columns: bytes) -> ArrowSelection:
-    """Parse a list of column names; cached, for readers repeat the same list."""
+    """Parse a list of column names; cached, because readers repeat the same list."""
     try:
         text = columns.decode()
     except UnicodeDecodeError as error:

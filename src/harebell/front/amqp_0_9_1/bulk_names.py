@@ -1,4 +1,4 @@
-"""bulk.queues: which queues of the virtual host a user may read, page by page.
+"""bulk.queues: the queues of the vhost that a user may read, page by page.
 
 AMQP has no method for that, and readers of all queues of a pattern need it.
 """
@@ -20,7 +20,7 @@ _PAGE_BYTES = 32_768
 
 
 def queues(channel: Channel, method: BulkQueues) -> None:
-    """bulk.queues: the names after one, sorted, as many as fit into a frame."""
+    """bulk.queues: return the sorted names after a name, as many as fit into a frame."""
     connection = channel.connection
     vhost = channel.vhost
     held = connection.user.permissions.get(vhost.name)

@@ -1,4 +1,4 @@
-"""A channel: publishing, delivering and acknowledging, and everything that ends with it.
+"""A channel: publishing, delivering and acknowledging.
 
 This file holds what happens per message. The methods of each AMQP class are in the file of that
 class.
@@ -84,19 +84,19 @@ class Channel(ChannelPort):
         cancelled: whether basic.cancel was sent to the client.
         prefetch: what basic.qos set for consumers started from now on.
         prefetch_global: what basic.qos set for the channel as a whole.
-        outstanding: deliveries to consumers that count against it; those of basic.get do not.
-        allowed: how many there may be now: the same, or less while consumers take turns.
-        waiting: consumers that had to wait for others of the channel, in the order of their turns.
+        outstanding: unacknowledged deliveries to consumers, without those of basic.get.
+        allowed: their limit now: `prefetch_global`, or less while consumers are served in turn.
+        waiting: consumers that wait for others of the channel, in order.
         confirms: set by confirm.select.
         transaction: set by tx.select, or for work on a branch of a distributed transaction.
-        association: with such branches; None before its class is used.
+        association: with such branches; None before dtx is used.
         content: the content that is being assembled from single frames.
         router: of its vhost.
         last_queue: the queue declared last, which an empty queue name means.
-        topic: what may be published to the exchange that was used last; None for every key.
+        topic: the allowed routing keys at the exchange that was used last; None for all.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
-        classes: what the classes file and stream keep here; None until one of them is used.
-        publisher: the named publisher, whose repeats are dropped; None without one.
+        classes: the state of the classes file and stream; None until one of them is used.
+        publisher: the named publisher, whose repeated messages are dropped; None without one.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -135,7 +135,7 @@ class Channel(ChannelPort):
     def publish(
         self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
-        """Take a published message: check, route, hand to the queues, confirm."""
+        """Publish a message: check, route, publish to the queues, confirm."""
         connection = self.connection
         if flags & _IMMEDIATE:
             raise hard(540, "immediate=true", *_PUBLISH)
@@ -205,7 +205,7 @@ class Channel(ChannelPort):
     def return_message(self, message: Message) -> None:
         """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
         if message.family != FAMILY_09:
-            # Imported here and below, for few channels use the classes file and stream.
+            # Imported here and below, because few channels use the classes file and stream.
             from harebell.front.amqp_0_9_1.other_contents import send_back
 
             if send_back(self, message, _NO_ROUTE):
@@ -221,7 +221,7 @@ class Channel(ChannelPort):
     # --- acknowledging --------------------------------------------------------------------------
 
     def ack(self, tag: int, multiple: bool) -> int:
-        """basic.ack: the deliveries are done with (tag 0 with multiple: all of them)."""
+        """basic.ack: acknowledge deliveries (tag 0 with multiple: all of them)."""
         if self.transaction is not None:
             self.transaction.settle(self.take(tag, multiple, 80), ACCEPT)
             return 0
@@ -254,7 +254,7 @@ class Channel(ChannelPort):
         return 0
 
     def take(self, tag: int, multiple: bool, method_id: int) -> list[Unacked]:
-        """Remove and return the unacknowledged deliveries that a tag means."""
+        """Remove and return the unacknowledged deliveries that a tag selects."""
         entries: list[Unacked] = []
         if not multiple or tag:
             entry = self.unacked.get(tag)
@@ -274,7 +274,7 @@ class Channel(ChannelPort):
         return entries
 
     def take_some(self, last: int, most: int) -> list[Unacked]:
-        """Remove and return the first deliveries up to a tag, no more than so many."""
+        """Remove and return the first deliveries up to a tag, at most so many."""
         entries: list[Unacked] = []
         number = self.unacked.first()
         while number <= last and len(entries) < most:
@@ -285,17 +285,17 @@ class Channel(ChannelPort):
         return entries
 
     def last_of(self, tag: int, method_id: int) -> int:
-        """The last of the deliveries that a tag means with `multiple`."""
+        """Return the last of the deliveries that a tag selects with `multiple`."""
         if tag and self.unacked.get(tag) is None:
             raise self._unknown_tag(tag, method_id)
         return tag if tag else self.next_tag - 1
 
     def take_effect(self, entries: Entries[Unacked], kind: int) -> None:
-        """Settle deliveries as a transaction says that is committed."""
+        """Settle the deliveries of a committed transaction."""
         (self.settle, self.discard, self.requeue, self.give_back)[kind](list(entries))
 
     def settle(self, entries: list[Unacked]) -> None:
-        """Acknowledged: the messages are done with."""
+        """Acknowledge messages."""
         for entry in entries:
             entry.settle()
         self.serve_queues(entries)
@@ -317,7 +317,7 @@ class Channel(ChannelPort):
             self.serve_queues(entries)
 
     def give_back(self, entries: list[Unacked]) -> None:
-        """Requeue deliveries that basic.nack gives back."""
+        """Requeue the deliveries of a basic.nack."""
         for group in by_consumer(entries):
             for entry in group:
                 entry.give_back()
@@ -327,7 +327,7 @@ class Channel(ChannelPort):
             self.serve_queues(entries)
 
     def serve_queues(self, entries: list[Unacked]) -> None:
-        """Serve the queues of some deliveries, after the consumers that wait for their turn."""
+        """Serve the queues of some deliveries, after the waiting consumers."""
         if self.waiting is not None:
             self.take_turns()
         for queue in {entry.queue: None for entry in entries}:
@@ -344,11 +344,11 @@ class Channel(ChannelPort):
         self.serve()
 
     def wait_turn(self, consumer: Consumer) -> int:
-        """Queue a consumer until the channel may have more deliveries outstanding."""
+        """Let a consumer wait until the channel may have more deliveries."""
         self.waiting = deque() if self.waiting is None else self.waiting
         there = self.consumers or {}
         if len(self.waiting) > 2 * len(there) + 8:
-            # Most of them were cancelled.
+            # Most of the waiting consumers were cancelled.
             self.waiting = deque([each for each in self.waiting if there.get(each.tag) is each])
         self.waiting.append(consumer)
         return 0
@@ -392,7 +392,7 @@ class Channel(ChannelPort):
     def consumer_lost(self, consumer: Consumer) -> None:
         """Forget a consumer whose queue was deleted, and send basic.cancel where supported."""
         if self.consumers is None or self.consumers.get(consumer.tag) is not consumer:
-            # The client has taken the tag for another one meanwhile.
+            # The client has used the tag for another consumer meanwhile.
             return
         del self.consumers[consumer.tag]
         consumer_deleted(self, consumer)
@@ -402,7 +402,7 @@ class Channel(ChannelPort):
             self.cancelled = True
 
     def cancel_forbidden(self) -> None:
-        """Cancel the consumers of queues that the user may not read any more."""
+        """Cancel the consumers of queues that the user may no longer read."""
         for consumer in list((self.consumers or {}).values()):
             try:
                 check(self, READ, QUEUE, consumer.queue.name)
@@ -413,11 +413,11 @@ class Channel(ChannelPort):
     # --- output ---------------------------------------------------------------------------------
 
     def readable(self, raw: bytes, class_id: int) -> bytes:
-        """A property list of a class with headers that the client can read; any, here."""
+        """Return the property list unchanged: clients of 0-9-1 can read all headers."""
         return raw
 
     def write_frames(self, octets: bytes) -> None:
-        """Write a method with its content that are frames already."""
+        """Write the frames of a method with content."""
         self.connection.out.raw(octets)
         self.connection.touch()
 
@@ -435,12 +435,12 @@ class Channel(ChannelPort):
         return [each.classes for each in channels if each.classes is not None]
 
     def find_queue(self, name: str) -> Queue:
-        """The queue that a name means."""
+        """Resolve a queue name."""
         queue: Queue = self.vhost.queue(name, self.connection)
         return queue
 
     def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
-        """Only older versions have access tickets."""
+        """Do nothing: only older versions have access tickets."""
 
     def say(self, method: Method) -> None:
         """Send a method."""
@@ -462,7 +462,7 @@ class Channel(ChannelPort):
         return self.accept(message, queues, flags)
 
     def has_begun(self) -> bool:
-        """Whether a message is received in part, or publishes wait for their commit."""
+        """True if a message is received in part, or publishes wait for their commit."""
         if self.content is not None:
             return True
         return isinstance(self.transaction, ChannelTransaction) and self.transaction.octets > 0
@@ -479,7 +479,7 @@ class Channel(ChannelPort):
         self.say(methods.ChannelFlow(active=not stop))
 
     def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
-        """A publish that had to wait has failed: the channel is closed."""
+        """Close the channel: a publish that had to wait has failed."""
         self.connection.channel_caught(self, error, class_id, method_id)
 
     # --- the disk -------------------------------------------------------------------------------
@@ -491,7 +491,7 @@ class Channel(ChannelPort):
     # --- end ------------------------------------------------------------------------------------
 
     def overdue(self, entry: Unacked, text: str) -> None:
-        """Close the channel, and requeue its deliveries: one is unacknowledged for too long."""
+        """Close the channel and requeue its deliveries: one is unacknowledged for too long."""
         late = self.unacked.take(entry.tag)
         if late is not None:
             late.time_out()
@@ -501,10 +501,10 @@ class Channel(ChannelPort):
     def stop_consuming(self) -> list[Queue]:
         """Remove every consumer; unacknowledged messages stay outstanding.
 
-        None of them is ready any more. If they are many they are removed in slices.
+        They are not ready from now on. Many of them are removed in slices.
 
         Returns:
-            The queues that are left, for others may have to be served there now.
+            The remaining queues, whose other consumers may have to be served now.
         """
         consumers, self.consumers = self.consumers, None
         if not consumers:
@@ -543,7 +543,7 @@ class Channel(ChannelPort):
             connection.scanner.pending -= 1
         left = self.stop_consuming()
         if self.confirms is not None:
-            # What was accepted is confirmed before the close; afterwards the number may be reused.
+            # Accepted publishes are confirmed before the close; later the number may be reused.
             self.confirms.close()
             self.confirms = None
         if self.publisher is not None:

@@ -1,6 +1,6 @@
 """The interface between a connection and its channels.
 
-It stands apart from `Channel` so that connection and channel, which need each other, can both be
+It is separate from `Channel` so that connection and channel, which need each other, can both be
 compiled: both import this module, and the connection does not import the channel.
 """
 
@@ -12,7 +12,7 @@ from harebell.base.message import Properties
 
 
 class ChannelPort:
-    """A channel, as its connection sees it.
+    """The interface of a channel for its connection.
 
     Attributes:
         number: the channel's number.
@@ -57,7 +57,7 @@ class PendingConfirms(Protocol):
     """The confirms of a channel that are written at the end of the turn."""
 
     def flush(self) -> int:
-        """Write what is due."""
+        """Write the confirms that are due."""
 
 
 class BulkReads(Protocol):

@@ -1,9 +1,9 @@
 """confirm.select, and the confirms of one channel (RabbitMQ's extension, class 85).
 
-Publishes are numbered from 1. A publish that a durable queue keeps is confirmed when the commit it
-is part of is on disk; every other one at the end of the turn it came in. Numbers go out in order,
-so a later publish waits for an earlier one, and what can be confirmed together leaves as one
-basic.ack with `multiple`. A message that a queue rejected leaves as basic.nack of its own.
+Publishes are numbered from 1. A publish that is stored in a durable queue is confirmed when its
+commit is on disk; every other one at the end of its turn. Confirms are sent in order, so a later
+publish waits for an earlier one, and consecutive publishes are confirmed by one basic.ack with
+`multiple`. A message that a queue rejected gets its own basic.nack.
 
     publishes    1 2 3 4 | 5 6 7 | 8 | 9 10 11
                  mark    | mark  |nack
@@ -58,11 +58,11 @@ class Confirms:
         self.sent = 0
         self._waiting = False
         self._ticket = _AT_ONCE
-        # (ticket, last number, whether that one is refused), before what waits for `_ticket`
+        # (ticket, last number, whether that one is refused), before those that wait for `_ticket`
         self._marks: deque[tuple[int, int, bool]] = deque()
 
     def published(self, result: int) -> int:
-        """Another message was taken, with the bits that its queues answered."""
+        """Number a publish; `result` has the bits of its queues."""
         self.taken += 1
         if result:
             if result & _REJECTED:
@@ -92,7 +92,7 @@ class Confirms:
             self._connection.hub.waiting[self] = None
 
     def close(self) -> None:
-        """Write the confirms behind a barrier: the channel is closed."""
+        """Write the confirms behind an output barrier: the channel is closed."""
         self._connection.hub.waiting.pop(self, None)
         if self.taken > self.sent:
             self._connection.hold_until(self._ticket)
@@ -101,7 +101,7 @@ class Confirms:
                 self._ack(self.taken)
 
     def _wait(self) -> int:
-        """The publish that was just numbered waits for the commit that gathers now."""
+        """Let the newest publish wait for the current commit."""
         self._mark(self.taken - 1)
         self._ticket = self._commit.ticket
         self._commit.urgent = True
@@ -109,7 +109,7 @@ class Confirms:
         return 0
 
     def _refuse(self) -> int:
-        """The publish that was just numbered is refused."""
+        """Refuse the newest publish."""
         self._mark(self.taken - 1)
         self._marks.append((_AT_ONCE, self.taken, True))
         return self.flush()
@@ -138,7 +138,7 @@ class Confirms:
 
 
 def select(channel: OpenChannel, method: methods.ConfirmSelect) -> None:
-    """confirm.select: confirm every publish from now on. Selecting twice changes nothing."""
+    """confirm.select: confirm every later publish. A repetition changes nothing."""
     if channel.transaction is not None:
         raise soft(406, "cannot switch from tx to confirm mode", 85, 10)
     if channel.confirms is None:

@@ -1,7 +1,7 @@
 """A connection of the 0-9-1 family: frames are dispatched here, and errors become closes.
 
-It serves every version that has the frames of 0-9-1; what differs between them stands in its
-profile (`harebell.front.amqp_0_9_1.profile`).
+It serves every version with the frames of 0-9-1; their differences are in its profile
+(`harebell.front.amqp_0_9_1.profile`).
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Connection(FramedConnection):
 
     Args:
         broker, users, hub, settings, peer, now: as for `BaseConnection`.
-        profile: the version that is spoken.
+        profile: the version.
 
     Attributes:
         spec: its methods, and their codec.
         confirming: channels with confirms to write at the end of the turn.
         known: the types of header values that the client knows, in versions of five types.
-        qpid: the client has shown that it is one of Qpid's, which have methods of their own.
-        closed_channels: channels we closed whose close-ok has not come.
-        bulk: bulk reads that wait for their turn; None until there is one.
+        qpid: whether the client was recognised as one of Qpid's, which have additional methods.
+        closed_channels: channels that the broker closed, before close-ok.
+        bulk: pending bulk reads; None until there is one.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Connection(FramedConnection):
         self.profile.start(self)
 
     def relieve(self) -> None:
-        """Serve the consumers and bulk reads that had no room."""
+        """Serve the consumers and bulk reads that waited for space in the output."""
         super().relieve()
         if self.bulk is not None:
             self.bulk.serve()
@@ -145,7 +145,7 @@ class Connection(FramedConnection):
                 self.send(0, methods.ConnectionUnblocked())
 
     def has_begun(self) -> bool:
-        """Whether a message is received in part, or publishes wait for their commit."""
+        """True if a message is received in part, or publishes wait for their commit."""
         return any(channel.has_begun() for channel in self.channels.values())
 
     def drop_channel(self, channel: ClosableChannel) -> None:
@@ -155,7 +155,7 @@ class Connection(FramedConnection):
             channel_closed(channel)
 
     def end_channel(self, channel: ClosableChannel, error: ProtocolError, text: str) -> None:
-        """Close a channel for an error that closes nothing but it."""
+        """Close a channel because of its error."""
         number = channel.number
         self.drop_channel(channel)
         self.closed_channels.add(number)
@@ -168,10 +168,10 @@ class Connection(FramedConnection):
         self.send(number, close)
 
     def release(self) -> None:
-        """Let go of everything the peer held: channels first, then its exclusive queues.
+        """Release everything that the peer held: channels first, then its exclusive queues.
 
-        All consumers go before anything comes back, or a channel's messages would be delivered to
-        another channel of the same dead peer, and lost when that one does not acknowledge.
+        All consumers stop before messages are requeued; otherwise a channel's messages would be
+        delivered to another channel of the same lost peer.
         """
         self.broker.events.actor = self.user.name
         left: list[Queue] = []
@@ -194,7 +194,7 @@ class Connection(FramedConnection):
         properties: Properties,
         body: bytes,
     ) -> int:
-        """A whole publish, straight from the scanner."""
+        """Take a complete publish from the scanner."""
         opened = self.channels.get(channel)
         if opened is None:
             return self._not_open(channel, methods.BasicPublish())
@@ -205,7 +205,7 @@ class Connection(FramedConnection):
         return 0
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
-        """A basic.ack, straight from the scanner."""
+        """Take a basic.ack from the scanner."""
         opened = self.channels.get(channel)
         if opened is None:
             return self._not_open(channel, methods.BasicAck())
@@ -243,7 +243,7 @@ class Connection(FramedConnection):
             self._channel_frame(kind, channel, payload)
 
     def _frame_while_closing(self, kind: int, channel: int, payload: bytes) -> None:
-        """After connection.close only its handshake counts (AMQP 0-9-1 1.4.2.9).
+        """After connection.close, ignore all but its handshake (AMQP 0-9-1 1.4.2.9).
 
         Several threads of a client may close its connection: each waits for a close-ok.
         """
@@ -321,9 +321,9 @@ class Connection(FramedConnection):
             self.fail_channel(channel, error, *content.place)
 
     def frame_without_channel(self, kind: int, number: int, payload: bytes) -> None:
-        """Open the channel of a frame, or ignore what was sent before the peer knew of a close."""
+        """Open the channel of a frame, or ignore one that was sent before the peer got a close."""
         if number in self.closed_channels:
-            # What the peer sent before it knew is not even read (AMQP 0-9-1 1.5.2.5).
+            # Frames from before the peer got the close are not decoded (AMQP 0-9-1 1.5.2.5).
             end = self.profile.channel_ends.get(payload[:_IDS])
             if kind == METHOD and end is not None:
                 self.method_without_channel(number, end())
@@ -333,7 +333,7 @@ class Connection(FramedConnection):
             raise hard(504, "expected 'channel.open'", 0, 0)
 
     def method_without_channel(self, number: int, method: methods.Method) -> None:
-        """Serve a method on a channel that is not open: only channel.open makes sense there."""
+        """Serve a method on a channel that is not open: only channel.open is legal."""
         if self.state is not ConnectionState.OPEN:
             return
         if number in self.closed_channels:
@@ -407,7 +407,7 @@ class Connection(FramedConnection):
         self.end_channel(channel, error, text)
 
     def may_be_told(self, error: ProtocolError) -> bool:
-        """Whether a peer whose connection is not open yet gets a connection.close."""
+        """True if a peer gets a connection.close before its connection is open."""
         if error.code == 403:
             return "authentication_failure_close" in self.capabilities
         if self.state is ConnectionState.OPENING and error.code == 504:
@@ -416,7 +416,7 @@ class Connection(FramedConnection):
         return error.code in (402, 530)
 
     def _close_with(self, error: ProtocolError) -> None:
-        """Close the connection with the reason, where the peer may be told."""
+        """Close the connection, with the reason if the peer may get it."""
         errors = self.profile.errors
         counted = not isinstance(error, LoginRefused)
         error = errors.translated(error)

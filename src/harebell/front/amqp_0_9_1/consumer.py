@@ -1,4 +1,4 @@
-"""A consumer on a 0-9-1 channel: its credit, and how messages are delivered to it."""
+"""A consumer on a 0-9-1 channel: its credit and its deliveries."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FAMILY = FAMILY_09
 
 
 class ChannelConsumer(Consumer):
-    """Delivers into its connection's output.
+    """Writes deliveries to its connection's output.
 
     Args:
         channel: the channel it was started on.
         queue: what it consumes.
-        tag: its consumer tag, at most 255 octets.
+        tag: its consumer tag, at most 255 bytes.
         **options: as for `Consumer`.
     """
 
@@ -39,10 +39,10 @@ class ChannelConsumer(Consumer):
         self._tag_field = bytes((len(encoded),)) + encoded
 
     def ready(self) -> bool:
-        """Whether there is credit, and room in the connection's output."""
+        """True if there is credit, and room in the connection's output."""
         channel = self._channel
         if channel.consumers is None:
-            # The channel is over, and this one of many that are about to be removed.
+            # The channel is closed, and this consumer is not removed yet.
             return False
         if not self.no_ack:
             if channel.allowed and channel.outstanding >= channel.allowed:
@@ -88,7 +88,7 @@ class ChannelConsumer(Consumer):
         return 0
 
     def again(self) -> int:
-        """Ask for another turn: consumers that were not served to the end are, in the next."""
+        """Request another turn for consumers that were not fully served."""
         connection = self._channel.connection
         connection.starved = True
         connection.touch()

@@ -1,6 +1,6 @@
-"""A content that arrives as single frames: method, header, body, body, ... (AMQP 0-9-1 4.2.6).
+"""A content in single frames: method, header, body, body, ... (AMQP 0-9-1 4.2.6).
 
-Most contents never come here; the scanner hands them over whole.
+Most contents do not use this: the scanner passes them on as a whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_BODY = GatheredBody()
 
 
 def publish(channel: Channel, content: Content) -> None:
-    """A basic.publish is whole."""
+    """Publish a complete content."""
     method: Any = content.method
     flags = method.mandatory | method.immediate << 1
     channel.publish(flags, method.exchange, method.routing_key, content.properties, content.body())
@@ -37,13 +37,13 @@ class Content:
 
     Args:
         method: the method that began it.
-        gauge: counts what is kept of a body that is not whole yet.
+        gauge: counts the bytes of incomplete bodies.
         place: class and number of the method.
         parse: reads the property list of its class.
-        done: called with the channel and this when it is whole.
+        done: called with the channel and this object when it is complete.
 
     Attributes:
-        size: octets of body that the header announced; -1 until it came.
+        size: the body size in the header; -1 before the header.
         properties: from the header.
     """
 
@@ -92,13 +92,13 @@ class Content:
         return self._received == self.size
 
     def release(self) -> None:
-        """It is whole, or will never be: count its octets here no longer."""
+        """Stop counting the body: it is complete or was dropped."""
         self._gauge.take(self._counted)
         self._gauge.unread -= self._counted
         self._counted = 0
 
     def body(self) -> bytes:
-        """The whole body."""
+        """Return the complete body."""
         return self._body.take()
 
     def _header(self, kind: int, payload: bytes) -> None:

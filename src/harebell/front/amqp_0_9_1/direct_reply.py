@@ -1,7 +1,7 @@
-"""Direct reply-to on a 0-9-1 channel: one consumer that is a mailbox without a queue.
+"""Direct reply-to on a 0-9-1 channel: a consumer without a queue.
 
-No permission is needed: replies are sent to the holder of the secret name.
-A reply is sent at most once.
+No permission is needed: replies are sent to the holder of the secret name. A reply is sent at most
+once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TAG_PREFIX = "amq.ctag-"
 
 
 class ReplyConsumer(ChannelConsumer):
-    """Takes replies without a prefetch limit, up to `REPLIES_UNSENT_BYTES` of unsent output."""
+    """Delivers replies without a prefetch limit, up to `REPLIES_UNSENT_BYTES` of unsent output."""
 
     __slots__ = ("_requester",)
 
@@ -34,7 +34,7 @@ class ReplyConsumer(ChannelConsumer):
         self._requester = channel
 
     def ready(self) -> bool:
-        """Whether the requester has not too many octets of unsent replies."""
+        """True if the unsent replies of the requester are below their limit."""
         requester = self._requester
         if requester.consumers is None:
             return False
@@ -66,7 +66,7 @@ def consume_replies(channel: OpenChannel, method: methods.BasicConsume) -> None:
 
 
 def way_back(channel: OpenChannel) -> str:
-    """The name under which replies reach this channel; it must be consuming them already."""
+    """Return the reply name of this channel, which must be consuming replies already."""
     queue: ReplyQueue | None = channel.reply_queue
     if queue is None or queue.deleted:
         raise soft(406, "fast reply consumer does not exist", *_PUBLISH)
@@ -74,7 +74,7 @@ def way_back(channel: OpenChannel) -> str:
 
 
 def declare_reply(channel: OpenChannel, name: str, *, nowait: bool) -> None:
-    """queue.declare of the pseudo queue or a reply name: check that a requester is there."""
+    """queue.declare of the pseudo queue or a reply name: check that the requester exists."""
     if name != REPLY_TO and name not in channel.vhost.router.replies:
         raise missing("queue", name, channel.vhost.name)
     channel.last_queue = name

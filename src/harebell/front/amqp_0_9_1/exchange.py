@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
-    """exchange.declare: make it, or check that it is the same; passive: check that it is there."""
+    """exchange.declare: create it, or check that it is the same; passive: check that it exists."""
     name, caller = clean(method.exchange), caller_of(channel)
     if method.passive:
         channel.vhost.check_not_default(name)
@@ -38,7 +38,7 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
 
 
 def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
-    """exchange.delete: also fine for one that does not exist, as with RabbitMQ."""
+    """exchange.delete: succeeds for a missing exchange, as with RabbitMQ."""
     name = clean(method.exchange)
     channel.vhost.check_not_default(name)
     check_exchange_deletion(name, channel.vhost.name)
@@ -51,7 +51,7 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     """exchange.bind: messages of `source` go to `destination` too."""
     source, name = clean(method.source), clean(method.destination)
     check_binding(channel, EXCHANGE, name, source, method.routing_key)
-    # With both missing, the source is the one that is named.
+    # If both are missing, the error names the source.
     channel.vhost.exchange(source)
     destination = channel.vhost.exchange(name)
     channel.vhost.bind(source, destination, method.routing_key, method.arguments)
@@ -62,7 +62,7 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
 
 
 def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
-    """exchange.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
+    """exchange.unbind: succeeds for a missing binding, as with RabbitMQ."""
     source, name = clean(method.source), clean(method.destination)
     check_binding(channel, EXCHANGE, name, source, method.routing_key)
     destination = channel.vhost.exchanges.get(name)

@@ -1,7 +1,7 @@
 """The handlers of Harebell's own classes, which only 0-9-1 has.
 
-The files are imported with the first of these methods that comes. Only clients of Harebell's own
-send them, and they bring leases, bulk reads and staged batches, with all of Arrow's format.
+The files are imported with the first of these methods. Only Harebell's clients use them, and they
+import leases, bulk reads, staged batches and Arrow's format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Handler = Callable[[Any, Any], None]
 
 @cache
 def _handlers() -> Mapping[type, Handler]:
-    """The handler of each method."""
+    """Return the handler of each method."""
     from harebell.front.amqp_0_9_1 import bulk, bulk_names, lease, publisher, stage
 
     served: dict[type, Handler] = {}
@@ -28,7 +28,7 @@ def _handlers() -> Mapping[type, Handler]:
 
 
 def _serve(channel: Any, method: Any) -> None:
-    """Any method of these classes that a client may send."""
+    """Serve a method of these classes."""
     _handlers()[type(method)](channel, method)
 
 

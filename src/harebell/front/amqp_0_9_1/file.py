@@ -37,7 +37,7 @@ def qos(channel: Channel, method: methods.FileQos) -> None:
 
 
 def consume(channel: Channel, method: methods.FileConsume) -> None:
-    """file.consume: files are staged one after the other."""
+    """file.consume: files are staged one by one."""
     lane = classes_of(channel).files
 
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> FileConsumer:
@@ -57,7 +57,7 @@ def consume(channel: Channel, method: methods.FileConsume) -> None:
 
 
 def cancel(channel: Channel, method: methods.FileCancel) -> None:
-    """file.cancel: what is on its way still comes."""
+    """file.cancel: deliveries in progress are completed."""
     cancel_consumer(channel, method.consumer_tag, method.nowait, methods.FileCancelOk)
 
 
@@ -67,7 +67,7 @@ def file_open(channel: Channel, method: methods.FileOpen) -> None:
 
 
 def open_ok(channel: Channel, method: methods.FileOpenOk) -> None:
-    """file.open-ok: the client is ready for a file of ours."""
+    """file.open-ok: the client is ready to receive a file."""
     classes_of(channel).files.opened(method.staged_size)
 
 
@@ -79,7 +79,7 @@ class StageContent(Content):
         method: file.stage.
 
     Raises:
-        ProtocolError: 503, nothing was opened.
+        ProtocolError: 503, no file is open.
     """
 
     def __init__(self, arrivals: Arrivals, method: methods.FileStage) -> None:
@@ -90,7 +90,7 @@ class StageContent(Content):
         self._staged = arrivals.to_stage()
 
     def release(self) -> None:
-        """It is whole, or will never be."""
+        """End the staging: the content is complete or was dropped."""
         super().release()
         self._arrivals.let_go(self._staged)
 
@@ -124,7 +124,7 @@ def stage(channel: Channel, method: methods.FileStage) -> None:
 
 
 def publish(channel: Channel, method: methods.FilePublish) -> None:
-    """file.publish: what is staged becomes a message."""
+    """file.publish: publish a staged file."""
     flags = method.mandatory | method.immediate << 1
     request = Publish(FILE, _PUBLISH, method.exchange, method.routing_key, flags, method.ticket)
     classes_of(channel).arrivals.publish(request, method.identifier)
@@ -139,7 +139,7 @@ def _take(channel: Channel, tag: int, multiple: bool, method_id: int) -> list[Un
 
 
 def ack(channel: Channel, method: methods.FileAck) -> None:
-    """file.ack: the deliveries are done with (tag 0 with multiple: all of them)."""
+    """file.ack: acknowledge deliveries (tag 0 with multiple: all of them)."""
     entries = _take(channel, method.delivery_tag, method.multiple, _ACK)
     if channel.transaction is not None:
         channel.transaction.settle(entries, ACCEPT)

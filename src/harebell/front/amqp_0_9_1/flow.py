@@ -1,4 +1,4 @@
-"""The channel class (AMQP 0-9-1 1.5), but for opening, which is the connection's business."""
+"""The channel class (AMQP 0-9-1 1.5) except channel.open, which the connection serves."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def flow(channel: Channel, method: methods.ChannelFlow) -> None:
-    """channel.flow: going on is granted; stopping is refused, as RabbitMQ does."""
+    """channel.flow: active=true is confirmed, active=false refused, as with RabbitMQ."""
     if not method.active:
         raise hard(540, "active=false", 20, 20)
     channel.connection.send(channel.number, methods.ChannelFlowOk(active=True))
 
 
 def close(channel: Channel, method: methods.ChannelClose) -> None:
-    """channel.close: everything of the channel ends before its number is free again."""
+    """channel.close: the channel ends completely before its number can be used again."""
     connection = channel.connection
     connection.drop_channel(channel)
 

@@ -1,9 +1,9 @@
 """The connection class: from protocol header to open, and the end (AMQP 0-9-1 1.4 and 2.2.4).
 
-Which method is legal in which state stands in `harebell.wire.v09.states`; this file says what each
-one does. A peer that errs before the connection is open is cut without a word, unless it may be
-told (a bad password, when it announced `authentication_failure_close`; a vhost it may not open; a
-limit it may not negotiate).
+`harebell.wire.v09.states` lists which method is legal in which state; this file has the
+handlers. The socket of a peer that fails before the connection is open is closed without
+connection.close, except for a bad password if it announced `authentication_failure_close`, a
+vhost it may not open, and a limit above the offer.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def start_ok(
     """connection.start-ok: check the login, then offer limits.
 
     Args:
-        connection: where it came.
+        connection: the connection.
         method: the method.
-        heartbeat: what to offer; None for what is configured.
+        heartbeat: the offered interval; None for the configured one.
     """
     connection.client_properties = method.client_properties
     capabilities = method.client_properties.get("capabilities")
@@ -121,7 +121,7 @@ def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None
 
 
 def _negotiated(name: str, wanted: int, offered: int, least: int) -> int:
-    """The limit both keep to; a client's 0 leaves it to the server."""
+    """Return the negotiated limit; the broker chooses for a client's 0."""
     if wanted == 0:
         return offered
     if wanted < least:
@@ -142,7 +142,7 @@ def _negotiated(name: str, wanted: int, offered: int, least: int) -> int:
 
 
 def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
-    """connection.tune-ok: the client's limits, within ours (AMQP 0-9-1 1.4.2.6)."""
+    """connection.tune-ok: check the client's limits against the offer (AMQP 0-9-1 1.4.2.6)."""
     settings = connection.settings
     connection.channel_max = _negotiated("channel_max", method.channel_max, settings.channel_max, 1)
     connection.frame_max = _negotiated(
@@ -154,7 +154,7 @@ def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
 
 
 def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
-    """connection.open: choose the vhost; from now on there are channels."""
+    """connection.open: select the vhost; channels may be opened."""
     name = method.virtual_host
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
@@ -176,10 +176,10 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
 
 
 def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
-    """connection.update-secret: go on with the user as it is now.
+    """connection.update-secret: continue with the current state of the user.
 
-    Passwords do not expire, so there is nothing to refuse. What the user may do is looked up anew,
-    and consumers of queues that it may not read any more are cancelled, as by RabbitMQ.
+    Passwords do not expire, so it is always accepted. The user's permissions are looked up again,
+    and consumers of queues that it may no longer read are cancelled, as by RabbitMQ.
     """
     connection.settings.journal(
         "info",
@@ -203,7 +203,7 @@ def close(connection: Connection, method: methods.ConnectionClose) -> None:
 
 
 def close_ok(connection: Connection, method: methods.ConnectionCloseOk) -> None:
-    """connection.close-ok: the answer to our close."""
+    """connection.close-ok: the reply to the broker's close."""
     connection.finish()
 
 

@@ -1,9 +1,9 @@
-"""The class lease: claims on a queue's messages. Harebell's own, in 0-9-1 only.
+"""The class lease, Harebell's own: claims on a queue's messages, in 0-9-1 only.
 
 docs/guides/leases.md explains it.
 
-Who may read a queue may lease from it. Answers about durable queues leave when the disk has what
-they say.
+Leases need the permission to read the queue. Replies about durable queues are sent when the
+change is on disk.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _group(channel: Channel, method: Any) -> Group:
-    """The group that is meant, if the epoch is the one that it has."""
+    """Find a group, if the epoch is its current one."""
     queue = find_readable(channel, method.queue)
     leases = channel.connection.broker.leases
     group: Group = leases.current(channel.vhost, queue, method.group, method.epoch)
@@ -29,14 +29,14 @@ def _group(channel: Channel, method: Any) -> Group:
 
 
 def _answer(channel: Channel, queue: Queue, reply: Any) -> None:
-    """Answer when the change is on disk."""
+    """Reply when the change is on disk."""
     if queue.durable:
         channel.hold_until_recorded()
     channel.connection.send(channel.number, reply)
 
 
 def open_group(channel: Channel, method: wire.LeaseOpen) -> None:
-    """lease.open: from now on every older epoch is fenced."""
+    """lease.open: begin a new epoch, which fences older ones."""
     queue = find_readable(channel, method.queue)
     connection = channel.connection
     group = connection.broker.leases.open(
@@ -71,7 +71,7 @@ def claim(channel: Channel, method: wire.LeaseClaim) -> None:
 
 
 def commit(channel: Channel, method: wire.LeaseCommit) -> None:
-    """lease.commit: what was committed before is so still; ordering keys may go on now."""
+    """lease.commit: repeatable; ordering keys of the claim are released."""
     group = _group(channel, method)
     connection = channel.connection
     count = connection.broker.leases.commit(group, method.number, connection)
@@ -80,7 +80,7 @@ def commit(channel: Channel, method: wire.LeaseCommit) -> None:
 
 
 def release(channel: Channel, method: wire.LeaseRelease) -> None:
-    """lease.release: the reply goes out before what is delivered again."""
+    """lease.release: the reply is sent before redeliveries."""
     group = _group(channel, method)
     connection = channel.connection
     count = connection.broker.leases.release(group, method.number, connection)

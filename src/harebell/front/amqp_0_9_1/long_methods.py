@@ -1,4 +1,4 @@
-"""Methods that may take several turns; a late refusal closes the channel, too."""
+"""Methods that may take several turns; a late refusal closes the channel like an early one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def is_open(channel: OpenChannel) -> bool:
-    """Whether the channel is still there to be answered."""
+    """True if the channel is still open for a reply."""
     return channel.connection.channels.get(channel.number) is channel
 
 
 def perform(channel: OpenChannel, step: Step, method: tuple[int, int]) -> None:
-    """Carry a method out.
+    """Execute a method in slices.
 
     Args:
-        channel: where it came.
-        step: does a slice, and at the end of the last one what is to follow.
+        channel: the channel of the method.
+        step: does a slice; the last one also does what follows.
         method: the numbers of class and method.
     """
 
@@ -45,11 +45,11 @@ def delete_exchange(
     """Delete an exchange that may have many bindings.
 
     Args:
-        channel: where that was asked for.
+        channel: the channel of the method.
         name: of the exchange.
-        exchange: None when there is none of that name.
+        exchange: None if it does not exist.
         method: the numbers of class and method.
-        reply: what is sent when that is recorded; None for nothing.
+        reply: the reply that is sent when that is on disk; None for none.
     """
 
     def answer() -> None:

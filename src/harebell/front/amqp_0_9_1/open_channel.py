@@ -34,10 +34,10 @@ class ChannelWork(Protocol):
         """Keep acknowledgements or rejections."""
 
     def pending(self) -> tuple[int, int]:
-        """How many publishes, and how many settled deliveries, it has."""
+        """Return the numbers of publishes and of settled deliveries."""
 
     def rollback(self, channel: Any) -> None:
-        """Do none of it."""
+        """Roll back."""
 
 
 class ChannelConfirms(Protocol):
@@ -47,20 +47,20 @@ class ChannelConfirms(Protocol):
     sent: int
 
     def published(self, result: int) -> int:
-        """Number another publish, with the bits that its queues answered."""
+        """Number a publish; `result` has the bits of its queues."""
 
     def close(self) -> None:
         """Write the remaining confirms: the channel is closed."""
 
 
 class ChannelPublisher(Protocol):
-    """The publisher that a channel belongs to, whose repeats are dropped."""
+    """The named publisher of a channel, whose repeated messages are dropped."""
 
     def passes_over(self, properties: Properties) -> bool:
-        """Whether a message was published before."""
+        """True if a message was published before."""
 
     def taken(self, result: int) -> int:
-        """Note the answer of the queues to the message that was looked at last."""
+        """Note the result bits of the queues for the message that was checked last."""
 
     def close(self) -> None:
         """Release the publisher: the channel is closed, or has another publisher."""
@@ -90,7 +90,7 @@ class OpenChannel(Protocol):
 
     @property
     def vhost(self) -> VHost:
-        """Where its queues and exchanges are."""
+        """The vhost of its queues and exchanges."""
 
     @property
     def user(self) -> User:
@@ -98,7 +98,7 @@ class OpenChannel(Protocol):
 
     @property
     def router(self) -> Router:
-        """Of the vhost."""
+        """The router of the vhost."""
 
     @property
     def unacked(self) -> Sequence:
@@ -108,34 +108,34 @@ class OpenChannel(Protocol):
         """Send an unroutable mandatory message back."""
 
     def take_some(self, last: int, most: int) -> list[Unacked]:
-        """Remove and return the first deliveries up to a tag, no more than so many."""
+        """Remove and return the first deliveries up to a tag, at most so many."""
 
     def take_effect(self, entries: Entries[Unacked], kind: int) -> None:
-        """Settle deliveries as a transaction says that is committed."""
+        """Settle the deliveries of a committed transaction."""
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a routed message to its queues."""
+        """Publish a routed message to its queues."""
 
     def serve_queues(self, entries: list[Unacked]) -> None:
         """Serve the queues of some deliveries."""
 
     def wait_turn(self, consumer: Consumer) -> int:
-        """A consumer waits until the channel may have more out."""
+        """Let a consumer wait until the channel may have more deliveries."""
 
     def take_turns(self) -> int:
-        """Serve the consumers that wait, a message each."""
+        """Serve the waiting consumers, a message each."""
 
     def consumer_lost(self, consumer: Consumer) -> None:
-        """Forget a consumer whose queue is gone, and tell the client."""
+        """Remove a consumer whose queue was deleted, and send basic.cancel."""
 
     def hold_until_recorded(self) -> None:
         """Hold output until everything that is declared in the vhost is on disk."""
 
     def readable(self, raw: bytes, class_id: int) -> bytes:
-        """A property list of a class with headers that the client can read."""
+        """Convert the headers of a property list to types that the client can read."""
 
     def write_frames(self, octets: bytes) -> None:
-        """Write a method with its content that are frames already."""
+        """Write the frames of a method with content."""
 
     def close(self) -> None:
         """End the channel."""

@@ -32,12 +32,12 @@ def send_body(
     """Send a method with a content.
 
     Args:
-        channel: where to.
+        channel: the channel.
         method: the method.
         listed: the property list of its class.
         raw: the encoded properties.
         body: the body.
-        offset: of the first octet that is sent.
+        offset: of the first byte that is sent.
     """
     connection = channel.connection
     number, out = channel.number, OutBuffer()
@@ -57,8 +57,8 @@ def send_back(channel: OpenChannel, message: Message, code: int) -> bool:
 
     Args:
         channel: of the publisher.
-        message: what could not be routed or delivered.
-        code: why, as 0-9-1 has it: 312 or 313.
+        message: the unroutable or undeliverable message.
+        code: the reply code of 0-9-1: 312 or 313.
     """
     found = _RETURNS.get(message.family)
     if found is None:

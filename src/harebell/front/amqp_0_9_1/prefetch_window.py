@@ -1,10 +1,10 @@
-"""How many octets of a channel's deliveries may be unacknowledged: the prefetch-size of qos.
+"""The limit of unacknowledged bytes of a channel: the prefetch-size of qos.
 
-    size 50    |  20  |  20  |..........|    a message of 10 octets may follow, one of 11 not
+    size 50    |  20  |  20  |..........|    a message of 10 bytes may follow, one of 11 not
 
-A message is sent ahead when it is not longer than the room that is left; one that is longer than
-the whole window is delivered alone, or it never would be. RabbitMQ
-has no such limit, so only the channels of other versions have a window, and only once it is set.
+A message is sent if it fits into the remaining window; one that is longer than the whole window is
+delivered alone, as it could not be delivered otherwise. RabbitMQ has no such limit, so only the
+channels of other versions have a window, and only once it is set.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Window:
     """The window of a channel, or of a connection.
 
     Attributes:
-        size: octets that may be unacknowledged; 0 is no limit.
-        used: octets that are.
+        size: the limit of unacknowledged bytes; 0 is no limit.
+        used: the unacknowledged bytes.
     """
 
     __slots__ = ("size", "used")
@@ -35,7 +35,7 @@ class Window:
         self.used = 0
 
     def admits(self, queue: Queue) -> int:
-        """Whether the next message of a queue may go out: FITS, TOO_LONG or UNKNOWN."""
+        """Check whether the next message of a queue may be sent: FITS, TOO_LONG or UNKNOWN."""
         if not self.size or not self.used:
             return FITS
         if self.used >= self.size:
@@ -48,15 +48,15 @@ class Window:
     def entry(
         self, queue: Queue, consumer: Consumer | None, position: int, tag: int, message: Message
     ) -> SizedUnacked:
-        """An unacknowledged delivery that counts against this window."""
+        """Make an unacknowledged delivery that counts against this window."""
         return SizedUnacked(self, len(message.body), queue, consumer, position, tag)
 
 
 class SizedUnacked(Unacked):
-    """An unacknowledged delivery whose octets count.
+    """An unacknowledged delivery whose bytes count.
 
     Args:
-        window: what they count against.
+        window: the window that they count against.
         octets: of its body.
         queue, consumer, position, tag: as for `Unacked`.
     """

@@ -1,8 +1,8 @@
 """The differences between the versions of the 0-9-1 family: one `Profile` per version.
 
 Frames, contents and most methods are the same in 0-8, 0-9, 0-9-1 and the transitional 0-10. The
-rest is here: methods and their codec, handlers, reply codes, and what a
-client of that version can read.
+rest is here: methods and their codec, handlers, reply codes, and what a client of that version can
+read.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Profile:
         start: introduces the broker, called with the connection.
         channel: makes a channel, called with connection and number.
         consumer: makes a consumer of class basic.
-        extended: the client knows RabbitMQ's additions: capabilities, and methods of the
-            broker's own that it announces.
-        capable: what the client says it is capable of means something.
-        plain: the client knows five types of table values only, see
+        extended: the client knows RabbitMQ's additions: capabilities, and methods of the broker's
+            own that it announces.
+        capable: whether the capabilities of the client are respected.
+        plain: whether the client knows only five types of table values, see
             `harebell.front.convert.plain`.
-        echoed: types beyond the five that a client which sends them gets back.
-        tickets: a publish presents an access ticket that is looked at.
+        echoed: further types that a client gets if it has sent them.
+        tickets: whether the access ticket of a publish is checked.
         extensions: Harebell's own classes that the version has, by name; None announces none.
         channel_frame: serves a frame on a channel in a version with sessions, called with the
             connection and the frame.
 
     Attributes:
-        channel_ends: the first octets of channel.close and close-ok, and the methods.
+        channel_ends: the first bytes of channel.close and close-ok, and the methods.
     """
 
     version: str

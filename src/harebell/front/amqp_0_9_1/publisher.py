@@ -1,9 +1,9 @@
-"""The class publisher: publishers whose repeats are dropped.
+"""The class publisher: named publishers, whose repeated messages are dropped.
 
 docs/protocols/extensions.md explains it.
 
-A number counts as taken together with its message: where a queue refuses the message, or the
-publish fails, the number may come again. It is on disk with the message, so a confirm says both.
+A number is accepted together with its message: if a queue refuses the message, or the publish
+fails, the number may be sent again. It is on disk with the message, so a confirm covers both.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PUBLISH = (60, 40)
 
 
 class Numbered:
-    """The publisher that a channel belongs to.
+    """The named publisher of a channel.
 
     Args:
         channel: the channel.
-        entry: what is known of the publisher.
+        entry: the state of the publisher.
     """
 
     __slots__ = ("_channel", "_number", "_publishers", "entry")
@@ -45,7 +45,7 @@ class Numbered:
         entry.holders += 1
 
     def passes_over(self, properties: Properties) -> bool:
-        """Whether a message was published before; if so it is confirmed and dropped.
+        """True if a message was published before; if so it is confirmed and dropped.
 
         Raises:
             ProtocolError: 406, the message has no number.
@@ -59,16 +59,16 @@ class Numbered:
             raise soft(406, text, *_PUBLISH)
         if number < self.entry.next and number not in self.entry.refused:
             if self._channel.confirms is not None:
-                # What it repeats may not be on disk yet.
+                # The first message with this number may not be on disk yet.
                 self._channel.confirms.published(PENDING)
             return True
         self._number = number
-        # Before anything of the message is written.
+        # Before the message is written.
         self._channel.connection.commit.joint = True
         return False
 
     def taken(self, result: int) -> int:
-        """The queues have answered to the message whose number was looked at last."""
+        """Note the result of the queues for the message whose number was checked last."""
         number, entry = self._number, self.entry
         if result & REJECTED:
             if len(entry.refused) < PUBLISHER_REFUSED_COUNT:
@@ -85,7 +85,7 @@ class Numbered:
 
 
 def declare(channel: OpenChannel, method: methods.PublisherDeclare) -> None:
-    """publisher.declare: this channel publishes for a publisher from now on."""
+    """publisher.declare: this channel publishes for a publisher."""
     if not method.publisher:
         raise soft(406, "publisher.declare: the publisher has no name", *_DECLARE)
     if channel.transaction is not None:
@@ -94,13 +94,13 @@ def declare(channel: OpenChannel, method: methods.PublisherDeclare) -> None:
     if channel.publisher is not None:
         channel.publisher.close()
     channel.publisher = Numbered(channel, entry)
-    # The answer waits for the disk: a crash must not take back a number that was sent.
+    # The reply waits for the disk: a crash must not lower a number that was sent.
     channel.connection.hold_until(channel.connection.commit.ticket)
     channel.connection.send(channel.number, methods.PublisherDeclareOk(next=entry.next))
 
 
 def forget(channel: OpenChannel, method: methods.PublisherForget) -> None:
-    """publisher.forget: what it has published and staged is not remembered any more."""
+    """publisher.forget: remove the publisher's numbers and staged rows."""
     broker = channel.connection.broker
     keys = [_key(channel, kind, method.publisher) for kind in (NUMBERED, STAGED)]
     for key in keys:

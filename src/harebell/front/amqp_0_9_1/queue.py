@@ -28,15 +28,15 @@ GENERATED_PREFIX = "amq.gen-"
 
 
 def find_readable(channel: Channel, name: str) -> Queue:
-    """The queue that a name means, for a user that may read it."""
+    """Resolve a queue name, for a user that may read the queue."""
     return readable_queue(caller_of(channel), meant(name, channel.last_queue))
 
 
 def declare(channel: Channel, method: methods.QueueDeclare) -> None:
-    """queue.declare: make it, or check that it is the same; passive: say how it is.
+    """queue.declare: create it, or check that it is the same; passive: describe it.
 
-    An empty name makes a queue with a generated one. A passive declare asks for the very name it
-    gives, as with RabbitMQ: the queue declared last has no short form here.
+    An empty name makes a queue with a generated one. A passive declaration uses exactly the name it
+    has, as with RabbitMQ: "" does not mean the queue declared last.
     """
     name = clean(method.queue)
     if name.startswith(REPLY_TO):
@@ -69,7 +69,7 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
 
 
 def _binding_key(channel: Channel, method: methods.QueueBind | methods.QueueUnbind) -> str:
-    """With neither queue nor key given, the queue declared last is both (AMQP 0-9-1 1.7.2.3)."""
+    """Return the key; without queue and key, the queue declared last (AMQP 0-9-1 1.7.2.3)."""
     if method.queue == "" and method.routing_key == "":
         return meant("", channel.last_queue)
     return method.routing_key
@@ -85,10 +85,10 @@ def check_binding(channel: Channel, method: methods.QueueBind | methods.QueueUnb
 
 
 def bind(channel: Channel, method: methods.QueueBind) -> None:
-    """queue.bind: binding twice is the same as once."""
+    """queue.bind: a repetition changes nothing."""
     name = check_binding(channel, method)
     key = _binding_key(channel, method)
-    # RabbitMQ's order: a missing exchange comes before a missing or exclusive queue.
+    # RabbitMQ's order: a missing exchange is reported before a missing or exclusive queue.
     channel.vhost.exchange(clean(method.exchange))
     queue = channel.vhost.queue(name, channel.connection)
     channel.vhost.bind(clean(method.exchange), queue, key, method.arguments)
@@ -99,7 +99,7 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
 
 
 def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
-    """queue.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
+    """queue.unbind: succeeds for a missing binding, as with RabbitMQ."""
     name = check_binding(channel, method)
     key = _binding_key(channel, method)
     queue = channel.vhost.queues.get(name)
@@ -115,7 +115,7 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
 
 
 def purge(channel: Channel, method: methods.QueuePurge) -> None:
-    """queue.purge: drop what is ready; deliveries that are out stay out."""
+    """queue.purge: drop ready messages; unacknowledged ones are not affected."""
     purged = purge_queue(caller_of(channel), meant(method.queue, channel.last_queue))
     if purged.recorded:
         channel.connection.hold_until(channel.connection.commit.ticket)
@@ -124,7 +124,7 @@ def purge(channel: Channel, method: methods.QueuePurge) -> None:
 
 
 def delete(channel: Channel, method: methods.QueueDelete) -> None:
-    """queue.delete: also fine for one that does not exist, as with RabbitMQ."""
+    """queue.delete: succeeds for a missing queue, as with RabbitMQ."""
     name = meant(method.queue, channel.last_queue)
     queue = deletable_queue(
         caller_of(channel), name, if_unused=method.if_unused, if_empty=method.if_empty
@@ -139,8 +139,8 @@ def delete(channel: Channel, method: methods.QueueDelete) -> None:
 def _delete(channel: Channel, method: methods.QueueDelete, name: str, queue: Queue | None) -> None:
     """Delete the queue after its bindings, unless another queue has its name by now."""
     consumers = channel.consumers if channel.consumers is not None else {}
-    # Consumers of this channel hear of it after the reply, as with RabbitMQ: a client that waits
-    # for the reply need not expect basic.cancel for what it does itself.
+    # Consumers of this channel are cancelled after the reply, as with RabbitMQ: a client that waits
+    # for the reply does not expect basic.cancel because of its own delete.
     own = {tag: each for tag, each in consumers.items() if each.queue.name == name}
     for tag in own:
         del consumers[tag]

@@ -1,8 +1,8 @@
 """Settle or requeue many deliveries, in slices under the work budget.
 
-A client may have a million deliveries out, and acknowledge or give them all back with one method,
-or by closing the channel. What comes back is not delivered again before all of it is there, or the
-order would be lost.
+A client may have a million unacknowledged deliveries, and acknowledge or requeue all with one
+method, or by closing the channel. Requeued messages are not redelivered before all are requeued;
+otherwise the order would be lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PER_STEP = REFUSED_AT_ONCE
 
 
-# By name and not as `Unacked.settle`: deliveries of some versions and classes do it otherwise.
+# By name and not as `Unacked.settle`: deliveries of some versions and classes override it.
 _ONE_BY_ONE: dict[int, Callable[[Unacked], int]] = {
     ACCEPT: methodcaller("settle"),
     REJECT: methodcaller("reject"),
@@ -35,7 +35,7 @@ def settle_all(channel: OpenChannel, last: int, kind: int) -> None:
     """Settle every delivery up to a tag, then serve their queues.
 
     Args:
-        channel: where they went; it may be closed before all is done.
+        channel: the channel of the deliveries; it may be closed before all is done.
         last: the last delivery tag.
         kind: what happens to each: ACCEPT, REJECT, REQUEUE or GIVE_BACK.
     """
@@ -47,7 +47,7 @@ def come_back(channel: OpenChannel, left: list[Queue]) -> None:
 
     Args:
         channel: the channel.
-        left: queues that it consumed from, which are served afterwards, too.
+        left: queues that it consumed from, which are also served afterwards.
     """
     perform(channel, channel.next_tag - 1, _ONE_BY_ONE[REQUEUE], dict.fromkeys(left), None)
 
@@ -59,14 +59,14 @@ def perform(
     queues: dict[Queue, None],
     served: OpenChannel | None,
 ) -> None:
-    """Do it in slices.
+    """Settle the deliveries in slices.
 
     Args:
-        channel: where the deliveries went.
+        channel: the channel of the deliveries.
         last: the last delivery tag.
         settle: what happens to each.
-        queues: what is served when all is done; those of the deliveries are added.
-        served: the channel, where it has a limit for all consumers; None when it is over.
+        queues: the queues to serve afterwards; those of the deliveries are added.
+        served: the channel, if it has a limit for all consumers; None when it is closed.
     """
     work = channel.connection.hub.work
 

@@ -1,11 +1,11 @@
-"""Messages whose properties ask the broker for more than routing.
+"""Messages with properties that the broker processes, beyond routing.
 
-    reply-to amq.rabbitmq.reply-to   becomes the secret name of the way back to this channel
-    expiration                       has to be a number of milliseconds
+    reply-to amq.rabbitmq.reply-to   becomes the secret reply name of this channel
+    expiration                       must be a number of milliseconds
     headers CC and BCC               lists of further routing keys; the queues do not see BCC
-    user-id                          has to be the publisher's own
+    user-id                          must be the publisher's own
 
-Ordinary messages never come here. The order of the checks is RabbitMQ's.
+Other messages do not use this module. The order of the checks is RabbitMQ's.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _COPIES = "CC"
 def prepared(
     channel: OpenChannel, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
 ) -> tuple[Message, tuple[Queue, ...]]:
-    """Check a message whose properties are suspect, and route it.
+    """Check a message with such properties, and route it.
 
     Returns:
-        What its queues get, and those queues. Without any it is the message as it would go back.
+        The message as its queues get it, or as it is returned without any, and the queues.
     """
     router = channel.vhost.router
     raw = properties.raw
@@ -85,7 +85,7 @@ def prepared(
 
 
 def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:
-    """The routing keys in a header; values that are not strings are ignored, as by RabbitMQ."""
+    """Return the routing keys in a header; values that are not strings are ignored."""
     if name not in headers:
         return []
     value = headers[name]

@@ -34,7 +34,7 @@ def _key(channel: Channel, publisher: str) -> Key:
 
 
 def stage_open(channel: Channel, method: methods.StageOpen) -> None:
-    """stage.open: the run speaks for its publisher from now on, and no other does."""
+    """stage.open: make this run the publisher's current one, which fences others."""
     for name, value in (("publisher", method.publisher), ("run", method.run)):
         if not value:
             raise soft(406, f"stage.open: the {name} has no name", *_OPEN)
@@ -45,7 +45,7 @@ def stage_open(channel: Channel, method: methods.StageOpen) -> None:
     if entry.runs[-1:] != before:
         broker.stages.drop_all(key)
     broker.stages.came(key, channel.connection)
-    # The answer waits for the disk: others stay fenced after a crash.
+    # The reply waits for the disk, so that others stay fenced after a crash.
     channel.connection.hold_until(channel.connection.commit.ticket)
     channel.connection.send(channel.number, methods.StageOpenOk(next=entry.next))
 
@@ -58,7 +58,7 @@ def append(channel: Channel, method: methods.StageAppend) -> None:
 
 
 def _appended(channel: Channel, content: Content) -> None:
-    """A piece is whole."""
+    """Stage a complete piece."""
     method: methods.StageAppend = content.method
     broker, key = channel.connection.broker, _key(channel, method.publisher)
     entry = broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
@@ -67,7 +67,7 @@ def _appended(channel: Channel, content: Content) -> None:
     columns = method.columns.decode(errors="replace")
     rows = _rows_of(method, columns, data)
     reply = methods.StageAppendOk(rows=rows, octets=len(data))
-    # What is committed already is not needed again, and the commit will say so.
+    # Rows of a committed batch are not stored; its commit reports that it is repeated.
     if method.batch >= entry.next:
         attempt = (method.part, method.attempt)
         piece = Piece(columns, 0, 0, len(data), rows, crc32c(data))
@@ -78,10 +78,10 @@ def _appended(channel: Channel, content: Content) -> None:
 
 
 def _rows_of(method: methods.StageAppend, columns: str, data: bytes) -> int:
-    """How many rows a piece has.
+    """Return the number of rows of a piece.
 
     Raises:
-        ProtocolError: 406, it cannot become messages.
+        ProtocolError: 406, its rows are not valid messages.
     """
     where = f"part {method.part} of batch {method.batch}"
     if len(data) > STAGE_PIECE_BYTES:
@@ -96,7 +96,7 @@ def _rows_of(method: methods.StageAppend, columns: str, data: bytes) -> int:
 
 
 def commit(channel: Channel, method: methods.StageCommit) -> None:
-    """stage.commit: publish a batch, unless that was done before."""
+    """stage.commit: publish a batch, unless it is published already."""
     connection = channel.connection
     broker, key = connection.broker, _key(channel, method.publisher)
     broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
@@ -108,10 +108,10 @@ def commit(channel: Channel, method: methods.StageCommit) -> None:
 
 
 def _answer(channel: Channel, work: StagedCommit) -> None:
-    """Answer when the batch is on disk."""
+    """Reply when the batch is on disk."""
     connection = channel.connection
     if connection.channels.get(channel.number) is not channel:
-        # The channel is closed. The batch is committed all the same.
+        # The channel is closed. The batch is committed nevertheless.
         return
     connection.published = True
     connection.hold_until(connection.commit.ticket)
@@ -122,7 +122,7 @@ def _answer(channel: Channel, work: StagedCommit) -> None:
 
 
 def abort(channel: Channel, method: methods.StageAbort) -> None:
-    """stage.abort: forget what is staged of a batch."""
+    """stage.abort: drop the staged rows of a batch."""
     broker, key = channel.connection.broker, _key(channel, method.publisher)
     broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
     rows = broker.stages.drop(key, method.batch)
@@ -130,7 +130,7 @@ def abort(channel: Channel, method: methods.StageAbort) -> None:
 
 
 def discard(channel: Channel, method: methods.StageDiscard) -> None:
-    """stage.discard: forget what one attempt has staged, for it has failed."""
+    """stage.discard: drop the staged rows of a failed attempt."""
     broker, key = channel.connection.broker, _key(channel, method.publisher)
     broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
     rows = broker.stages.discard(key, method.batch, (method.part, method.attempt))

@@ -1,4 +1,4 @@
-"""Publishing a staged batch: in slices, and all of it or nothing.
+"""Publish a staged batch in slices, atomically.
 
     slices      rows are checked like those of basic.publish, routed, and appended to queues, which
                 hide them from readers. Each slice is within the budget of a turn
@@ -53,11 +53,11 @@ _EXAMPLES = 100
 
 
 class _Place(NamedTuple):
-    """An exchange that rows go to.
+    """An exchange that rows are published to.
 
     Args:
         exchange: the exchange.
-        topic: which keys may be used there; None for all.
+        topic: the allowed routing keys; None for all.
     """
 
     exchange: Exchange
@@ -71,11 +71,11 @@ class StagedCommit:
         channel: where the batch is committed.
         method: the commit.
         key: the publisher.
-        done: called when everything is in the queues; its reply has to wait for the disk.
+        done: called when everything is in the queues; its reply must wait for the disk.
 
     Attributes:
-        rows: how many were taken so far.
-        unroutable: how many of them no queue gets.
+        rows: the number of rows so far.
+        unroutable: the number of unroutable ones.
         repeated: whether the batch was committed before, and nothing was done.
     """
 
@@ -105,13 +105,13 @@ class StagedCommit:
         self._examples: list[Message] = []
         self._places: dict[str, _Place] = {}
         self._ticket = 0
-        # Whether it is too large for the redo file, and the commit that has to be done first.
+        # Whether it is too large for the redo file, and the commit that must be on disk first.
         self._large = False
         self._before = 0
         self._flight = 0
         self._before_end = False
         router = channel.router
-        # Where these are wanted every row gets its own look.
+        # With any of these every row is processed on its own.
         self._watched = channel.connection.intercepts or router.origins or router.tracer is not None
 
     # --- in slices ------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class StagedCommit:
         return True
 
     def _may_go_on(self) -> bool:
-        """Whether it is this batch's turn and there is memory and disk; else it is woken later."""
+        """True if order, memory and disk let the batch continue; otherwise it is woken later."""
         connection = self._channel.connection
         if not self._broker.stages.begin(self, connection.wake):
             connection.suspend()
@@ -161,7 +161,7 @@ class StagedCommit:
         return True
 
     def _waits(self) -> bool:
-        """Whether a commit has to be on disk first; the operation is woken then."""
+        """True if a commit must be on disk first; the operation is woken then."""
         if self._before <= self._commit.done:
             return False
         connection = self._channel.connection
@@ -170,10 +170,10 @@ class StagedCommit:
         return True
 
     def _checked_run(self) -> Entry:
-        """The publisher, as long as no other run has taken the place of this one.
+        """Return the publisher, unless another run has replaced this one.
 
         Raises:
-            Refusal: FENCED, or NOT_FOUND where it was forgotten meanwhile.
+            Refusal: FENCED, or NOT_FOUND if it was removed meanwhile.
         """
         method, publishers = self._method, self._broker.publishers
         return publishers.check(publishers.find(self._key), method.publisher, method.run)
@@ -182,7 +182,7 @@ class StagedCommit:
         """Find the batch to publish, and reserve its rows in the logs.
 
         Raises:
-            Refusal: PRECONDITION_FAILED, it is not here, or there is no room for it.
+            Refusal: PRECONDITION_FAILED, it is not staged, or a queue is full.
         """
         method, stages = self._method, self._broker.stages
         parts = methods.decode_parts(method.parts)
@@ -193,7 +193,7 @@ class StagedCommit:
         stages.committing(self._key, method.batch, under_way=True)
 
     def _slice(self) -> bool:
-        """Publish rows; True when there are no more of them, and all of them may be published.
+        """Publish rows; True when all rows are processed and may be published.
 
         Raises:
             ProtocolError, Refusal: the batch cannot be published.
@@ -205,14 +205,14 @@ class StagedCommit:
                 continue
             spent = work.charge(self._take() * STAGE_ROW_UNITS)
             if self._large and (self._commit.joint or self._flight >= STAGE_FLIGHT_BYTES):
-                # That a log has rows goes through the redo file, and only few rows with it.
+                # The note that a log has rows goes through the redo file, with only few rows.
                 self._flight = 0
                 self._before = self._commit.ticket
                 self._commit.urgent = True
             if spent or self._waits():
                 return False
         if self._large and not self._before_end:
-            # The end goes through the redo file, and nothing but the end.
+            # Only the end of the batch goes through the redo file.
             self._before_end = True
             self._before = self._commit.ticket
             self._commit.urgent = True
@@ -243,7 +243,7 @@ class StagedCommit:
         self._loaded, self._row = rows, 0
 
     def _take(self) -> int:
-        """Publish some rows of the piece; returns how many."""
+        """Publish some rows of the piece; return their number."""
         rows, first = self._loaded, self._row
         assert rows is not None, "a piece is loaded"
         end = min(first + STAGE_ROWS_PER_LOOK, rows.rows)
@@ -270,7 +270,7 @@ class StagedCommit:
     # --- the end --------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        """Every row is in its queues: write down that the batch is committed, as one with them."""
+        """Record the commit of the batch atomically with its rows: all are in their queues."""
         entry, stages, batch = self._entry, self._broker.stages, self._method.batch
         assert entry is not None, "the run was known in this slice"
         if not self.repeated:
@@ -307,7 +307,7 @@ class StagedCommit:
     # --- rows -----------------------------------------------------------------------------------
 
     def _take_one(self, message: Message, properties: Properties) -> None:
-        """Publish a row that needs more than to be routed."""
+        """Publish a row that needs more than routing."""
         channel = self._channel
         name = message.exchange
         place = self._places.get(name)
@@ -342,7 +342,7 @@ class StagedCommit:
     def _prepared(
         self, place: _Place, message: Message, properties: Properties
     ) -> tuple[Message, tuple[Queue, ...]]:
-        """The same as for a publish, which asks the channel what may be published."""
+        """Prepare a row in the same way as a publish on the channel."""
         channel, before = self._channel, self._channel.topic
         channel.topic = place.topic
         try:
@@ -350,10 +350,10 @@ class StagedCommit:
         finally:
             channel.topic = before
 
-    # --- rows that no queue gets ----------------------------------------------------------------
+    # --- unroutable rows ------------------------------------------------------------------------
 
     def _send_on(self) -> None:
-        """Send rows that no queue gets to the exchange for such rows, if there is one."""
+        """Publish unroutable rows to the dead-letter exchange of the commit, if there is one."""
         lost, self._routed.lost = self._routed.lost, []
         self.unroutable += len(lost)
         other = self._method.dead_letter
@@ -365,7 +365,7 @@ class StagedCommit:
                 self._examples.append(message)
 
     def _sent_on(self, message: Message, other: str) -> bool:
-        """Whether a message reaches a queue by the exchange for those that reach none."""
+        """Publish an unroutable message to that exchange; False if it is unroutable there, too."""
         place = self._places.get(other) or self._find(other)
         if place.topic is not None:
             check_topic(self._channel, WRITE, other, message.routing_key)

@@ -33,7 +33,7 @@ def qos(channel: Channel, method: methods.StreamQos) -> None:
 
 
 def consume(channel: Channel, method: methods.StreamConsume) -> None:
-    """stream.consume: packets come at the rate that was asked for."""
+    """stream.consume: packets are sent at the requested rate."""
     lane = classes_of(channel).packets
 
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> StreamConsumer:
@@ -53,7 +53,7 @@ def consume(channel: Channel, method: methods.StreamConsume) -> None:
 
 
 def cancel(channel: Channel, method: methods.StreamCancel) -> None:
-    """stream.cancel: what waits for the consumer goes back to the queue."""
+    """stream.cancel: requeue packets that wait for the consumer."""
     cancel_consumer(channel, method.consumer_tag, method.nowait, methods.StreamCancelOk)
 
 

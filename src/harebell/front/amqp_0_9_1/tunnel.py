@@ -1,7 +1,7 @@
 """The tunnel class (AMQP 0-8, class tunnel): blocks of another protocol between two peers.
 
-The document says what a block looks like, not how it finds its way. Here it goes through queues,
-as everything does: the proxy at the other end consumes a queue of its own name.
+The specification defines a block, but not its routing. Here it goes through queues, like every
+message: the proxy at the other end consumes a queue of its own name.
 
     request                                 message of class basic
     proxy-name                              routing key, to the default exchange
@@ -13,8 +13,8 @@ as everything does: the proxy at the other end consumes a queue of its own name.
     proxy-name                              header x-amqp-proxy-name
 
 A consumer that was started with the argument x-amqp-tunnel gets blocks as tunnel.request, without
-acknowledgement; any other one gets the message. A block for an unknown proxy closes the
-channel with 404: it is not lost in silence.
+acknowledgement; any other one gets the message. A block for an unknown proxy closes the channel
+with 404, so that it is not lost silently.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _whole(channel: Channel, content: Content) -> None:
 
 
 class TunnelConsumer(Consumer):
-    """Delivers blocks as they arrived, without acknowledgements.
+    """Delivers blocks as they were received, without acknowledgements.
 
     Args:
         channel: the channel it was started on.
@@ -103,7 +103,7 @@ class TunnelConsumer(Consumer):
         self._channel = channel
 
     def ready(self) -> bool:
-        """Whether there is room in the connection's output."""
+        """True if there is room in the connection's output."""
         return may_deliver(self._channel)
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
@@ -116,7 +116,7 @@ class TunnelConsumer(Consumer):
         return 0
 
     def again(self) -> int:
-        """Ask for another turn."""
+        """Request another turn."""
         connection = self._channel.connection
         connection.starved = True
         connection.touch()
@@ -128,7 +128,7 @@ class TunnelConsumer(Consumer):
 
 
 def consume(channel: Channel, method: BasicConsume) -> None:
-    """basic.consume by a proxy, which wants blocks as they came."""
+    """basic.consume by a proxy, which gets blocks as they were received."""
 
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> TunnelConsumer:
         return TunnelConsumer(channel, queue, tag, **options)

@@ -1,10 +1,10 @@
 """The tx class: publishes and acknowledgements that take effect together at tx.commit.
 
-What waits for the commit is in `harebell.model.transaction`. A rollback forgets the publishes and
+`harebell.model.transaction` has the work until the commit. A rollback drops the publishes and
 makes the acknowledged deliveries outstanding again.
 
 A client may announce the capability `tx_mandatory`. Then a commit with a mandatory publish that no
-queue gets is refused as a whole. Otherwise such a message is returned, as RabbitMQ does it, and
+queue gets is refused as a whole. Otherwise such a message is returned, as with RabbitMQ, and
 acknowledgements of the same commit take effect.
 """
 
@@ -39,10 +39,10 @@ class ChannelTransaction(Transaction[Unacked]):
     def do(self, channel: OpenChannel) -> Slices[None]:
         """Commit; output that follows waits for the disk.
 
-        Where a full queue would refuse one of the publishes nothing is done.
+        If a full queue would refuse one of the publishes, nothing is done.
 
         Raises:
-            ProtocolError: 406 or 312 for the channel; what was acknowledged comes back.
+            ProtocolError: 406 or 312 for the channel; acknowledged deliveries are requeued.
         """
         doing = self._do(channel)
         yield from (pinned(channel.connection.commit, doing) if self.large else doing)
@@ -73,7 +73,7 @@ class ChannelTransaction(Transaction[Unacked]):
             raise soft(NO_ROUTE, text, _CLASS, 20)
 
     def rollback(self, channel: OpenChannel) -> None:
-        """Do none of it: the acknowledged deliveries are outstanding again."""
+        """Roll back: the acknowledged deliveries are outstanding again."""
         for entries in self.forget():
             for entry in entries:
                 channel.unacked.put(entry.tag, entry)
@@ -88,7 +88,7 @@ def _transaction(channel: OpenChannel, method_id: int) -> ChannelTransaction:
 
 
 def select(channel: OpenChannel, method: methods.TxSelect) -> None:
-    """tx.select: gather from now on. Selecting twice changes nothing."""
+    """tx.select: begin a transaction. A repetition changes nothing."""
     if channel.confirms is not None:
         raise soft(406, "cannot switch from confirm to tx mode", _CLASS, 10)
     if channel.publisher is not None:
@@ -101,7 +101,7 @@ def select(channel: OpenChannel, method: methods.TxSelect) -> None:
 
 
 def commit(channel: OpenChannel, method: methods.TxCommit) -> None:
-    """tx.commit: do what was gathered; returns go out before commit-ok."""
+    """tx.commit: publish and settle; returns are sent before commit-ok."""
 
     def done(_: None) -> None:
         if is_open(channel):
@@ -113,7 +113,7 @@ def commit(channel: OpenChannel, method: methods.TxCommit) -> None:
 
 
 def rollback(channel: OpenChannel, method: methods.TxRollback) -> None:
-    """tx.rollback: forget what was gathered."""
+    """tx.rollback: drop the publishes and restore the deliveries."""
     _transaction(channel, 30).rollback(channel)
     channel.connection.send(channel.number, methods.TxRollbackOk())
 

@@ -1,7 +1,7 @@
 """The class basic in versions other than 0-9-1.
 
-qos      the limits are the channel's, in messages and in octets
-recover  with requeue=false what is out goes out again, to the consumer that had it
+qos      the limits apply to the channel, in messages and in bytes
+recover  with requeue=false unacknowledged messages are redelivered to the same consumer
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RECOVER = (60, 100)
 
 
 def qos(channel: WindowedChannel, method: methods.BasicQos) -> None:
-    """basic.qos: how much may be unacknowledged on the channel as a whole."""
+    """basic.qos: set the limits of unacknowledged deliveries of the channel."""
     channel.prefetch = method.prefetch_count
     channel.window.size = method.prefetch_size
     channel.windowed = method.prefetch_size > 0
@@ -31,13 +31,13 @@ def qos(channel: WindowedChannel, method: methods.BasicQos) -> None:
 
 
 def _deliver_again(channel: WindowedChannel) -> Slices[None]:
-    """Deliver unacknowledged messages again; those that have no consumer any more go back."""
+    """Redeliver unacknowledged messages; those without a consumer are requeued."""
     left: list[Unacked] = []
     for tag in channel.unacked.numbers():
         entry: Unacked | None = channel.unacked.get(tag)
         consumer: Any = None if entry is None else entry.consumer
         if entry is None or consumer is None:
-            # It timed out in a turn before; or it came by basic.get, and has no consumer.
+            # It timed out in an earlier turn; or it is from basic.get, and has no consumer.
             continue
         channel.unacked.take(tag)
         read = getattr(entry.queue, "delivered", None)
@@ -56,12 +56,12 @@ def _deliver_again(channel: WindowedChannel) -> Slices[None]:
 
 
 def give_back(channel: WindowedChannel, requeue: bool, answer: methods.Method | None) -> None:
-    """Requeue unacknowledged messages, or deliver them again, in slices; the answer is sent first.
+    """Requeue or redeliver unacknowledged messages, in slices; the reply is sent first.
 
     Args:
-        channel: where it was asked for.
-        requeue: whether it goes back to its queues, or to the consumers that had it.
-        answer: the reply; None where the version has none.
+        channel: the channel of the method.
+        requeue: whether to requeue them, or to redeliver them to their consumers.
+        answer: the reply; None if the version has none.
     """
     if channel.transaction is not None:
         raise soft(406, "basic.recover is not for channels with transactions", *_RECOVER)

@@ -1,11 +1,11 @@
-"""A channel of 0-8 or 0-9, with the features that RabbitMQ leaves out.
+"""A channel of 0-8 or 0-9, with the features that RabbitMQ does not have.
 
-    immediate        a message that no consumer takes at once comes back (313)
-    channel.flow     deliveries stop, and go on
-    prefetch-size    octets that may be out, beside their number
-    tickets          what a client says it is going to do, checked when it presents one
+    immediate        a message that no consumer gets at once is returned (313)
+    channel.flow     deliveries stop and resume
+    prefetch-size    limit of unacknowledged bytes, beside their number
+    tickets          the actions that a client has announced, checked if it presents a ticket
 
-The immediate bit has another place inside: an ordinary channel refuses it where it stands.
+The immediate bit is moved internally, because the base channel refuses it in its usual position.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class WindowedChannel(Channel):
         number: its channel number, from 1.
 
     Attributes:
-        stopped: the client wants no deliveries for now.
-        window: octets of deliveries that may be unacknowledged.
+        stopped: whether the client has stopped deliveries.
+        window: the limit of unacknowledged bytes.
         windowed: whether there is such a limit.
-        asked: the client has asked for a ticket on this channel.
-        looked_at: the headers whose types were looked at last.
-        good_ticket: the ticket that was found good for publishing last.
+        asked: whether the client has requested a ticket on this channel.
+        looked_at: the headers whose types were checked last.
+        good_ticket: the ticket that was last accepted for a publish.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -63,13 +63,13 @@ class WindowedChannel(Channel):
         self.looked_at: Properties | None = None
 
     def may_deliver(self) -> bool:
-        """Whether the client has flow switched on."""
+        """True if the client has flow switched on."""
         return not self.stopped
 
     def publish(
         self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
-        """Take a published message, after a look at its ticket."""
+        """Publish a message, after a check of its ticket."""
         if flags >> _TICKET_SHIFT != self.good_ticket:
             self.check_ticket(flags >> _TICKET_SHIFT, WRITE, _PUBLISH)
             self.good_ticket = flags >> _TICKET_SHIFT
@@ -77,13 +77,13 @@ class WindowedChannel(Channel):
         if flags & _IMMEDIATE:
             kept |= _AT_ONCE
         if properties.has_headers and properties is not self.looked_at:
-            # Types that some documents of the version have: what a client sends it can read.
+            # Some specifications of the version have more types: a client can read what it sends.
             self.looked_at = properties
             self.connection.known |= tags_in(properties.raw) & self.connection.profile.echoed
         return Channel.publish(self, kept, exchange_name, routing_key, properties, body)
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a routed message to its queues, or to those alone that can deliver it at once."""
+        """Publish a routed message to its queues; if immediate, only to those that can deliver."""
         if not flags & _AT_ONCE:
             return Channel.accept(self, message, queues, flags)
         taking = takers(queues, message)
@@ -93,7 +93,7 @@ class WindowedChannel(Channel):
         return Channel.accept(self, message, taking, 0)
 
     def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
-        """Refuse what an access ticket does not allow, where the version has tickets."""
+        """Refuse what an access ticket does not allow, if the version has tickets."""
         if self.connection.profile.tickets:
             self.check_ticket(number, right, place)
 

@@ -1,4 +1,4 @@
-"""A consumer on a channel of 0-8 or 0-9: it can be stopped, and reads plain headers only."""
+"""A consumer on a channel of 0-8 or 0-9: flow can stop it, and it gets only plain headers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _UNKNOWN = UNKNOWN
 
 
 class WindowedConsumer(ChannelConsumer):
-    """Delivers into the output of a connection that speaks 0-8 or 0-9."""
+    """Writes deliveries to the output of a connection of 0-8 or 0-9."""
 
     __slots__ = ()
 
     def ready(self) -> bool:
-        """Whether flow is on, and there is credit and room in the output."""
+        """True if flow is on, and there is credit and room in the output."""
         channel: WindowedChannel = self._channel  # type: ignore[assignment]
         if channel.stopped:
             return False
         if channel.windowed and not self.no_ack:
             fits = channel.window.admits(self.queue)
             if fits == _UNKNOWN:
-                # The message is not in its queue yet; it will be in another turn.
+                # The message is not in its queue yet, but in a later turn.
                 self.again()
             if fits == _TOO_LONG and not self.waits:
                 self.waits = True

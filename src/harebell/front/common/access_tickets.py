@@ -1,12 +1,12 @@
 """Access tickets of versions before 0-9-1, for work with exchanges and queues.
 
-A ticket gives rights in a realm to the channel or session that asked for it. Permissions decide
-what a user may do; a ticket can only take rights away: a client that presents one has said itself
-what it is going to do. Clients that never ask present 0, which is not checked.
+A ticket gives rights in a realm to the channel or session that requested it. Permissions decide
+what a user may do; a ticket can only remove rights: a client that presents one has announced
+its actions. Clients that request no ticket present 0, which is not checked.
 
     realm    /data: exchanges, queues and messages     /admin: the same, for administrators
-    rights   passive  ask about a thing     active  make and delete     write  publish     read
-    one ticket per channel and realm: another request replaces it; exclusive: the only one there is
+    rights   passive  query a resource      active  create and delete   write  publish     read
+    one ticket per channel and realm: another request replaces it; exclusive: the only one
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Tickets:
         """Grant a ticket, which replaces the holder's earlier one for the realm.
 
         Raises:
-            RealmInUse: others have tickets for the realm and it shall be exclusive, or is.
+            RealmInUse: others have tickets for the realm, and the new or an existing one is
+                exclusive.
         """
         here = [t for t in self._tickets.values() if (t.vhost, t.realm) == (vhost, realm)]
         others = [ticket for ticket in here if ticket.holder is not holder]
@@ -83,11 +84,11 @@ class Tickets:
                 return self._last
 
     def find(self, number: int) -> Ticket | None:
-        """Find a ticket by number; None when it was never granted, or replaced."""
+        """Find a ticket by number; None if it was never granted, or was replaced."""
         return self._tickets.get(number)
 
     def forget(self, holder: object) -> None:
-        """Drop the tickets of a channel or session that is over."""
+        """Drop the tickets of a closed channel or session."""
         if self._tickets:
             for ticket in list(self._tickets.values()):
                 if ticket.holder is holder:

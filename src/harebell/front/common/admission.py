@@ -1,7 +1,7 @@
 """Limits on connections, channels and consumers, with RabbitMQ's error texts.
 
-They are checked for new connections, channels and consumers; existing ones stay when a
-limit is lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
+They are checked for new connections, channels and consumers; existing ones stay when a limit is
+lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHANNEL_OPEN = (20, 10)
 
 
 def _opened(connection: BaseConnection) -> list[BaseConnection]:
-    """The open connections of the broker."""
+    """Return the open connections of the broker."""
     return [each for each in connection.hub.connections if each.state is ConnectionState.OPEN]
 
 

@@ -1,9 +1,9 @@
-"""A connection as the server and the registry see it, whatever version of AMQP it speaks.
+"""The interface of a connection to the server and the registry, for all versions of AMQP.
 
 The server calls `receive` with input, `tick` regularly and `take_output` once per turn, and looks
-at `closing`, `paused` and `held_back`. A connection never blocks, and it knows no socket.
+at `closing`, `paused` and `held_back`. A connection never blocks, and has no socket.
 
-    Arrival           until the protocol header is there       harebell.front.arrival
+    Arrival           until the protocol header              harebell.front.arrival
     Connection        0-8, 0-9, 0-9-1                          harebell.front.amqp_0_9_1.connection
 
 The connection of the version in the header replaces the arrival.
@@ -41,10 +41,10 @@ class Transport(Protocol):
         """Write the output of the connection."""
 
     def unsent(self) -> bool:
-        """Whether there is output that the socket has not accepted yet."""
+        """True if there is output that the socket has not accepted yet."""
 
     def unread(self) -> bool:
-        """Whether there is input that was not read yet."""
+        """True if there is input that was not read yet."""
 
 
 class BaseConnection(FrameSink):
@@ -55,7 +55,7 @@ class BaseConnection(FrameSink):
         users: the users and their passwords.
         hub: the registry of the broker's connections.
         settings: limits and texts.
-        peer: where it comes from.
+        peer: the peer.
         now: the time it was accepted, in seconds.
         version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
 
@@ -64,15 +64,15 @@ class BaseConnection(FrameSink):
         state: see `harebell.wire.v09.states`; HEADER, OPEN, CLOSING and CLOSED are the same in all
             versions.
         commit: the commit of the broker's store that collects changes now.
-        held: the output that waits for commits; None when there is none.
+        held: the output that waits for commits; None if there is none.
         channels: the open channels or sessions, by number.
         closing: no more input is processed. See `finished`.
         paused: the server must not read from the socket.
         congested: the socket does not accept output.
-        starved: a consumer was not served for lack of room in the output.
+        starved: whether a consumer was not served because the output is full.
         dirty: whether it is in the registry's dirty list.
         now: when input was received last.
-        deadline: when to close the socket unless the handshake goes on; 0 for never.
+        deadline: when to close the socket unless the handshake continues; 0 for never.
         mechanism: the SASL mechanism of the login.
         announced: connection.created was sent to the event exchange, and connection.closed not yet.
         origin: the number of the connection, unique in the process.
@@ -106,7 +106,7 @@ class BaseConnection(FrameSink):
         self.capabilities: set[str] = set()
         self.mechanism = ""
         self.announced = False
-        # Any: each version has channels of its own. Shared code sees them as `AnyChannel`.
+        # Any: each version has its own channels. Shared code uses them as `AnyChannel`.
         self.channels: dict[int, Any] = {}
         self.channel_max = settings.channel_max
         self.frame_max = settings.frame_max
@@ -129,7 +129,7 @@ class BaseConnection(FrameSink):
         self.origin = 0
         self.account = hub.turns.account(f"address {peer.address}")
 
-    # --- what a version does in its own way -----------------------------------------------------
+    # --- implemented by each version ------------------------------------------------------------
 
     def begin(self) -> None:
         """Answer the protocol header."""
@@ -143,11 +143,11 @@ class BaseConnection(FrameSink):
         """Continue with input that was held back while the output was too long."""
 
     def relieved(self) -> None:
-        """Serve the consumers that waited for room in the output."""
+        """Serve the consumers that waited for space in the output."""
 
     @property
     def held_back(self) -> bool:
-        """Whether input is held back, and reading more would only fill memory."""
+        """True if input is held back, so that further reads would only fill memory."""
         return False
 
     def tick(self, now: float) -> None:
@@ -158,7 +158,7 @@ class BaseConnection(FrameSink):
         """Do not count time in which the broker itself was stalled.
 
         Args:
-            late: so many seconds long nothing was read from anybody.
+            late: the seconds in which the broker read no input at all.
         """
         self.now += late
         if self.deadline:
@@ -175,7 +175,7 @@ class BaseConnection(FrameSink):
         """Log what a lost peer left unfinished."""
 
     def has_begun(self) -> bool:
-        """Whether a message is received in part, or publishes wait for their commit."""
+        """True if a message is received in part, or publishes wait for their commit."""
         return False
 
     def tell_blocked(self, blocked: bool) -> None:
@@ -214,7 +214,7 @@ class BaseConnection(FrameSink):
 
     @property
     def finished(self) -> bool:
-        """Whether the server closes the socket after the output it has taken."""
+        """True if the server closes the socket after the output it has taken."""
         return self.closing and self.held is None
 
     def hold_until(self, ticket: int) -> None:
@@ -243,10 +243,10 @@ class BaseConnection(FrameSink):
             self.out.take()
             self.hub.waiting.pop(self, None)
 
-    # --- holding publishers back ----------------------------------------------------------------
+    # --- blocking publishers --------------------------------------------------------------------
 
     def hold_publisher(self) -> None:
-        """Block the connection after a publish when memory or disk is short."""
+        """Block the connection after a publish if memory or disk is short."""
         self.published = False
         self.hub.gauge.crossed()
         short = self.hub.gauge.over or self.hub.short
@@ -259,7 +259,7 @@ class BaseConnection(FrameSink):
             self.touch()
 
     def unblock(self) -> None:
-        """Read from the connection again: nothing is short any more."""
+        """Read from the connection again: no resource is short."""
         if self.hub.finishing is self:
             self.hub.finishing = None
         self.blocked = False
@@ -291,7 +291,7 @@ class BaseConnection(FrameSink):
     # --- the end --------------------------------------------------------------------------------
 
     def wants(self, capability: str) -> bool:
-        """Whether the client announced a capability."""
+        """True if the client announced a capability."""
         return capability in self.capabilities
 
     def eof(self) -> None:
@@ -314,14 +314,14 @@ class BaseConnection(FrameSink):
     def begins_in_time(self, now: float) -> bool:
         """Check the deadline of the handshake; False, once, when it has passed.
 
-        A connection that is cut for it says so in the log.
+        The log has a line for a connection that is closed because of it.
         """
         if not self.deadline or now < self.deadline:
             return True
         self.deadline = 0.0
         if self.state is ConnectionState.CLOSED:
             if not self.closing:
-                # The close handshake is done, and the client has had time to end its side.
+                # The close handshake is done, and the client had time to close its side.
                 self.finish()
             return False
         if self.state is ConnectionState.OPEN:

@@ -1,6 +1,6 @@
-"""What is the same for a channel and a session, in every version.
+"""The interfaces that channels and sessions of all versions share.
 
-Permissions, events, the firehose, listings and timeouts know no more of them.
+Permissions, events, the firehose, listings and timeouts use only these.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Principal(Protocol):
 
     @property
     def vhost(self) -> VHost:
-        """Where the queues and exchanges are."""
+        """The vhost of the queues and exchanges."""
 
     @property
     def user(self) -> User:
-        """Whose permissions count."""
+        """The user whose permissions are checked."""
 
 
 class ChannelLike(Principal, Protocol):
@@ -42,7 +42,7 @@ class ChannelLike(Principal, Protocol):
 
     @property
     def router(self) -> Router:
-        """Of the vhost."""
+        """The router of the vhost."""
 
 
 class DeliveryHolder(ChannelLike, Protocol):
@@ -76,7 +76,7 @@ class PendingWork(Protocol):
     """A transaction of a channel, as listings show it."""
 
     def pending(self) -> tuple[int, int]:
-        """How many publishes, and how many settled deliveries, it has."""
+        """Return the numbers of publishes and of settled deliveries."""
 
 
 class AnyChannel(DeliveryHolder, Protocol):
@@ -92,7 +92,7 @@ class AnyChannel(DeliveryHolder, Protocol):
 
     @property
     def transaction(self) -> PendingWork | None:
-        """What is done when it commits."""
+        """The current transaction."""
 
     @property
     def prefetch(self) -> int:
@@ -103,4 +103,4 @@ class AnyChannel(DeliveryHolder, Protocol):
         """The limit for the channel as a whole."""
 
     def serve(self) -> int:
-        """Deliver what the consumers can take now."""
+        """Serve the consumers."""

@@ -1,8 +1,8 @@
 """Saved parts of bodies whose transfer was interrupted (message.checkpoint, message.resume).
 
-A checkpoint outlives its session, not the broker: how much is kept is the recipient's choice, and a
-sender that is told a smaller offset sends the rest again. So they are kept in memory, within a
-limit, the oldest of them going first, and for a time.
+A checkpoint survives its session, not the broker. The recipient may choose how much it keeps,
+because a sender that gets a smaller offset sends the rest again. So checkpoints are in memory,
+within a limit of bytes and time; the oldest are removed first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Checkpoints:
     Args:
         gauge: counts them as memory in use.
         clock: for their age, in milliseconds.
-        most: octets that all of them may have.
+        most: the most bytes of all bodies.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class Checkpoints:
         """Save a body up to a mark.
 
         Args:
-            key: what it is asked for by; it names one body.
-            offset: octets of the body before the pieces; where so many are saved already, the
-                pieces are added to them, and otherwise they have to be the whole body.
-            pieces: octets up to the mark.
+            key: the key of the body.
+            offset: bytes of the body before the pieces; if so many are saved already, the pieces
+                are added to them, otherwise they must be the whole body.
+            pieces: the bytes up to the mark.
         """
         self.expire()
         saved = self._saved.pop(key, None)
@@ -89,13 +89,13 @@ class Checkpoints:
             self._count(len(piece))
 
     def load(self, key: Key) -> list[bytes] | None:
-        """The saved pieces; None when there are none, or they expired."""
+        """Return the saved pieces; None if there are none, or they expired."""
         self.expire()
         found = self._saved.get(key)
         return None if found is None else found.pieces
 
     def size(self, key: Key) -> int:
-        """The number of saved octets."""
+        """Return the number of saved bytes."""
         found = self._saved.get(key)
         return 0 if found is None else found.size
 
@@ -115,7 +115,7 @@ class Checkpoints:
             self.forget(key)
 
     def _make_room(self, key: Key, octets: int) -> bool:
-        """Drop older checkpoints for more octets of one; False when that is not enough."""
+        """Drop older checkpoints for more bytes of one; False if that is not enough."""
         while self._octets + octets > self._most:
             oldest = next(iter(self._saved))
             if oldest == key:

@@ -1,7 +1,7 @@
-"""What the connections of a broker share: dirty, blocked and waiting connections, and turns.
+"""The connections of a broker: dirty, blocked and waiting ones, and their turns.
 
-The server asks the registry once per turn. Which publishers are blocked, and what they are sent, is
-AMQP's business, so it is decided here and not in the server.
+The server calls the registry once per turn. Which publishers are blocked, and what they are sent,
+depends on AMQP, so it is decided here and not in the server.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Waiting(Protocol):
     """A waiter for a commit: a connection with held output, or the confirms of a channel."""
 
     def committed(self) -> None:
-        """A commit is on disk; a waiter for a later one re-enters `ConnectionRegistry.waiting`."""
+        """Continue after a commit; waiters for a later one re-enter the registry's `waiting`."""
 
 
 def in_turns(connections: list[BaseConnection]) -> list[BaseConnection]:
@@ -55,17 +55,17 @@ class ConnectionRegistry:
 
     Args:
         gauge: the memory that queued messages use.
-        work: counts the work that is done; the broker's.
+        work: the broker's counter of work units.
 
     Attributes:
         turns: the work budgets of users.
         dirty: connections with output or another change for the server, each once.
         connections: all connections.
-        blocked: connections that are not read because something is short.
+        blocked: connections that are not read because a resource is short.
         waiting: waiters for a commit, in order.
-        shortages: what is short beside memory: DISK, FILES.
-        short: whether there are any.
-        accepted: how many connections were accepted.
+        shortages: the short resources beside memory: DISK, FILES.
+        short: whether a resource is short.
+        accepted: the number of accepted connections.
         finishing: the publisher that may finish its message or transaction although memory is
             short.
         named_sessions: sessions of AMQP 0-10 by vhost, user and name, on a channel or not.
@@ -103,14 +103,14 @@ class ConnectionRegistry:
         return taken
 
     def dirty_again(self, connections: list[BaseConnection]) -> None:
-        """Put connections back in front of the dirty list: there was no time for them."""
+        """Put connections back in front of the dirty list: the turn had no time for them."""
         late = [connection for connection in connections if not connection.dirty]
         for connection in late:
             connection.dirty = True
         self.dirty[:0] = late
 
     def relieve(self) -> None:
-        """Unblock publishers when nothing is short any more."""
+        """Unblock publishers if no resource is short any more."""
         self.gauge.crossed()
         if not self.blocked or self.short:
             return
@@ -124,7 +124,7 @@ class ConnectionRegistry:
                 self._let_one_finish()
 
     def _let_one_finish(self) -> None:
-        """Let one publisher finish: only unfinished messages use memory, which no consumer frees.
+        """Let one publisher finish if unfinished messages use all memory, which no consumer frees.
 
         One publisher after the other finishes its message or its transaction, and is blocked again.
         """
@@ -136,7 +136,7 @@ class ConnectionRegistry:
                 return
 
     def set_short(self, what: str, short: bool) -> bool:
-        """Set or clear a shortage besides memory; True when that is a change."""
+        """Set or clear a shortage besides memory; True if that is a change."""
         if short == (what in self.shortages):
             return False
         if short:
@@ -147,11 +147,11 @@ class ConnectionRegistry:
         return True
 
     def short_of(self) -> set[str]:
-        """The resources that are short, memory included."""
+        """Return the short resources, memory included."""
         return self.shortages | ({MEMORY} if self.gauge.over else set())
 
     def reason(self) -> str:
-        """The reason of connection.blocked."""
+        """Return the reason for connection.blocked."""
         memory = [MEMORY] if self.gauge.over else []
         return "low on " + " & ".join(memory + sorted(self.shortages))
 

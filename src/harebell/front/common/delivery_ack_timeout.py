@@ -1,9 +1,9 @@
 """Acknowledgement timeout: close channels and sessions that hold a delivery for too long.
 
-Nothing is noted per message. At every look a mark is set: up to this delivery tag everything was
-delivered by now. The first mark at or after the oldest unacknowledged tag says since when, at
-least, that delivery is out: a channel may be closed a little late, and never early. As with
-RabbitMQ 3.13 only the oldest delivery of a channel is looked at.
+Nothing is stored per message. Every check sets a mark: up to this delivery tag everything was
+delivered by now. The first mark at or after the oldest unacknowledged tag has the latest time at
+which that delivery was sent: a channel may be closed a little late, and never early. As with
+RabbitMQ 3.13 only the oldest delivery of a channel is checked.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ class DeliveryAckTimeout:
 
     Args:
         hub: the registry of the connections.
-        timeout_ms: for deliveries of queues and consumers without a timeout of their own; 0 is
-            no limit.
+        timeout_ms: for deliveries of queues and consumers without their own timeout; 0 is no limit.
     """
 
     def __init__(self, hub: ConnectionRegistry, timeout_ms: int) -> None:
@@ -58,7 +57,7 @@ class DeliveryAckTimeout:
         known: dict[Queue, int | None] = {}
         for connection in list(self._hub.connections):
             for channel in list(connection.channels.values()):
-                # A session that uses the classes file and stream keeps its files apart.
+                # A session that uses the classes file and stream stores its files separately.
                 for place in (channel, getattr(channel, "extras", None)):
                     if place is not None and place.unacked.count:
                         self._look_at(place, before.get(place) or deque(), known, now)
@@ -74,7 +73,7 @@ class DeliveryAckTimeout:
         while marks and marks[0][0] < oldest:
             marks.popleft()
         newest = channel.next_tag - 1
-        # Marks that lie apart by a share of the timeout are few, however long it is.
+        # The distance of marks is a fraction of the timeout, so there are few, however long it is.
         apart = timeout_ms / _MS / limits.TIMEOUT_MARKS
         if not marks or (newest > marks[-1][0] and now - marks[-1][1] >= apart):
             marks.append((newest, now))
@@ -86,7 +85,7 @@ class DeliveryAckTimeout:
     def _timeout_of(
         self, channel: DeliveryHolder, entry: Any, known: dict[Queue, int | None]
     ) -> int | None:
-        """The timeout in ms: the consumer's, the queue's by argument or policy, or the broker's."""
+        """Return the timeout in ms: the consumer's, the queue's or the broker's."""
         if entry.consumer is not None:
             own: int | None = entry.consumer.arguments.get(CONSUMER_TIMEOUT)
             if own is not None:
@@ -99,7 +98,7 @@ class DeliveryAckTimeout:
 
 
 def _close(channel: DeliveryHolder, entry: Any, timeout_ms: int) -> None:
-    """Close a channel because of its oldest delivery; everything that it holds is requeued."""
+    """Close a channel because of its oldest delivery; its deliveries are requeued."""
     connection = channel.connection
     tag = entry.consumer.tag if entry.consumer is not None else ""
     queue = rendered("queue", entry.queue.name, channel.vhost.name)

@@ -1,6 +1,6 @@
 """Turn the model's refusals and internal errors into reply codes and scopes.
 
-The front speaks of errors as 0-9-1 has them; `Errors` turns them into those of another version.
+The front uses the errors of 0-9-1; `Errors` translates them into those of another version.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CODES: dict[ErrorKind, tuple[int, bool]] = {
 
 
 def reply_for(refusal: Refusal, class_id: int, method_id: int) -> ProtocolError:
-    """Make the protocol error for a refusal, as 0-9-1 has it."""
+    """Make the protocol error of 0-9-1 for a refusal."""
     code, hard = _CODES[refusal.kind]
     return ProtocolError(code, refusal.text, class_id, method_id, hard)
 
@@ -72,7 +72,7 @@ class Errors:
         self._kinds = kinds or {}
 
     def reply(self, refusal: Refusal, class_id: int, method_id: int) -> ProtocolError:
-        """Make the protocol error for a refusal, as this version has it."""
+        """Make the protocol error of this version for a refusal."""
         change = self._kinds.get(refusal.kind)
         if change is not None:
             code, is_hard = change

@@ -1,7 +1,7 @@
 """Events about connections, channels and consumers, for the event exchange.
 
-RabbitMQ names the processes that serve a connection and a channel, as `pid` and `channel`; here
-their place is taken by the name of the connection, and of the channel in it.
+In RabbitMQ `pid` and `channel` are the processes of the connection and the channel; here they are
+the name of the connection, and of the channel in it.
 """
 
 from __future__ import annotations

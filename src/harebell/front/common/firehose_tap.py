@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def actor(channel: ChannelLike) -> Actor:
-    """The publisher or receiver, as the firehose names it."""
+    """Return the publisher or receiver, as the firehose names it."""
     connection = channel.connection
     return Actor(connection.peer.connection_name, channel.number, connection.user.name)
 

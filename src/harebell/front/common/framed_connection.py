@@ -1,10 +1,10 @@
-"""A connection whose input is scanned for frames: what the versions share.
+"""A connection whose input is scanned for frames; versions derive from it.
 
 receive     bytes to the scanner, which calls the methods of the version
-go_on       what had to wait for another turn: a long operation, then input
+go_on       continues in another turn: long operations, then input
 perform     a long operation in slices; later input waits for its end
 _tell       writes what was collected in the turn: confirms, completions
-relieved    the output has room again: channels continue
+relieved    the output has space again: channels continue
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 
 
 class Scanner(Protocol):
-    """Takes the input of a connection apart; see `FrameScanner` and `SegmentScanner`.
+    """Splits the input of a connection; see `FrameScanner` and `SegmentScanner`.
 
     Attributes:
-        frame_max: the largest frame that is taken.
-        fast: whether whole messages are handed over, which needs an open connection.
-        stopped: whether input is dropped from now on.
+        frame_max: the largest accepted frame.
+        fast: whether complete messages are passed on, which needs an open connection.
+        stopped: whether input is dropped.
         hold: whether input is kept for later.
         cut: whether input was left when the work budget of the turn was spent.
         pending: contents that are being received as single frames.
@@ -62,7 +62,7 @@ class FramedConnection(BaseConnection):
     Attributes:
         scanner: splits the input into frames; a version sets it.
         deferred: whether it waits for another turn.
-        departed: whether the peer is gone while the connection waits for another turn.
+        departed: whether the peer has left while the connection waits for another turn.
         tasks: the long operations in progress, in order.
     """
 
@@ -77,13 +77,13 @@ class FramedConnection(BaseConnection):
         version: str,
     ) -> None:
         super().__init__(broker, users, hub, settings, peer, now, version)
-        # The connection of a version sets it before any input comes.
+        # The connection of a version sets it before any input.
         self.scanner = cast(Scanner, None)
         self.deferred = False
         self.departed = False
         self.tasks: deque[Step] = deque()
 
-    # --- what a version does in its own way -----------------------------------------------------
+    # --- implemented by each version ------------------------------------------------------------
 
     def caught(self, error: Exception) -> None:
         """Close a channel or the connection because of an error."""
@@ -115,11 +115,11 @@ class FramedConnection(BaseConnection):
             turns.end()
 
     def _take(self, data: bytes | memoryview) -> int:
-        """Process input, as much as there is time for."""
+        """Process input within the budget of the turn."""
         try:
             self.scanner.feed(data)
         except Exception as error:
-            # The frames themselves are broken: nothing after this can be understood.
+            # The frames are malformed: later input cannot be parsed.
             self.caught(error)
             self.scanner.stopped = True
         self._end_of_turn()
@@ -136,7 +136,7 @@ class FramedConnection(BaseConnection):
         return 0
 
     def go_on(self) -> None:
-        """Continue in another turn: long operations first, then the input that came after them."""
+        """Continue in another turn: long operations first, then the later input."""
         self.deferred = False
         tasks = self.tasks
         while tasks:
@@ -156,7 +156,7 @@ class FramedConnection(BaseConnection):
         self.touch()
 
     def _step(self, step: Step) -> bool:
-        """Do a slice of a long operation; one that raises is over."""
+        """Do a slice of a long operation; an exception ends it."""
         try:
             return step()
         except Exception as error:
@@ -166,10 +166,10 @@ class FramedConnection(BaseConnection):
     def perform(self, step: Step) -> None:
         """Do a long operation in slices; input waits until it is done.
 
-        The operation continues when the peer is gone.
+        The operation continues after the end of the connection.
 
         Args:
-            step: does a slice, and at the end of the last one what is to follow, like a reply.
+            step: does a slice; the last one also does what follows, such as a reply.
         """
         if self.tasks or not self._begin_task(step):
             self.tasks.append(step)
@@ -198,7 +198,7 @@ class FramedConnection(BaseConnection):
             self._put_off()
 
     def sign_in(self, user: User) -> None:
-        """Set the user, whose budget pays for the connection's work from now on."""
+        """Set the user, to whose budget the connection's work counts from now on."""
         self.user = user
         self.account = self.hub.turns.account(f"user {user.name}")
 
@@ -217,11 +217,11 @@ class FramedConnection(BaseConnection):
 
     @property
     def held_back(self) -> bool:
-        """Whether input is held back, and reading more would only fill memory."""
+        """True if input is held back, so that further reads would only fill memory."""
         return self.scanner.hold
 
     def relieved(self) -> None:
-        """Serve the consumers that waited for room in the output."""
+        """Serve the consumers that waited for space in the output."""
         if not self.starved or self.congested:
             return
         turns = self.hub.turns
@@ -234,9 +234,9 @@ class FramedConnection(BaseConnection):
             turns.end()
 
     def relieve(self) -> None:
-        """Serve the channels whose consumers waited for room in the output."""
+        """Serve the channels whose consumers waited for space in the output."""
         self.starved = False
-        # A channel that gets something is last the next time: a flooded one would take all room.
+        # A served channel is last the next time, so that a backlog does not take all space.
         for number, channel in list(self.channels.items()):
             before = self.out.size
             channel.serve()
@@ -244,10 +244,10 @@ class FramedConnection(BaseConnection):
                 self.channels[number] = self.channels.pop(number)
 
     def eof(self) -> None:
-        """Handle the end of the peer's input, after the input that waits was processed."""
+        """Handle the end of the peer's input, after the waiting input is processed."""
         if self.deferred and not self.departed and not self.closing:
             self.departed = True
-            # Nothing more is delivered to it.
+            # Deliveries to the peer stop.
             self.congested = True
             return
         super().eof()
@@ -276,11 +276,11 @@ class FramedConnection(BaseConnection):
             self.beat()
             self.touch()
         if self.paused or self.scanner.hold:
-            # A connection we do not read cannot show that it lives; its time starts when we do.
+            # Heartbeats of a connection that is not read do not arrive: start its timeout anew.
             self.now = now
         if now - self.now >= self.heartbeat * 2:
             if self.shell is not None and self.shell.unread():
-                # Its heartbeats may be there: a busy broker reads them before it judges.
+                # Heartbeats may be unread: a busy broker reads them before it decides.
                 return
             text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
             self.settings.journal("warning", f"{self.peer}: {text}")
@@ -295,7 +295,7 @@ class FramedConnection(BaseConnection):
         self.paused = False
         self.scanner.fast = False
         if not self.tasks:
-            # Otherwise the input goes on when they are done.
+            # Otherwise the input continues after them.
             self.scanner.hold = False
         self.touch()
 
@@ -305,10 +305,10 @@ class FramedConnection(BaseConnection):
         super().finish()
 
     def _let_go(self, left: list[Queue]) -> None:
-        """Release exclusive queues and the blocked state after the channels; serve others.
+        """Release exclusive queues and the blocked state after the channels; serve the queues.
 
         Args:
-            left: queues that it consumed from.
+            left: the queues that it consumed from.
         """
         events = self.broker.events
         if self.vhost is not None:
@@ -324,7 +324,7 @@ class FramedConnection(BaseConnection):
             events.tell()
 
     def _end_of_turn(self) -> None:
-        """End the turn: write what is due, and block a publisher when something is short."""
+        """End the turn: write confirms and completions, block a publisher if necessary."""
         self._tell()
         if self.published:
             self.hold_publisher()

@@ -1,13 +1,13 @@
 """Block addresses that keep failing to open a connection (AMQP 0-9-1 4.10.2).
 
-An address that causes `NEGOTIATION_FAILURES` exceptions within `NEGOTIATION_WINDOW_SECONDS`, none
-of its connections being opened in between, is not served for `NEGOTIATION_BLOCK_SECONDS`: what it
-opens then is closed at once. Loopback is no exception. An opened connection resets the count, so
-that behind one address a broken client cannot lock a working one out for long.
+An address with `NEGOTIATION_FAILURES` failures within `NEGOTIATION_WINDOW_SECONDS`, none of whose
+connections was opened in between, is not served for `NEGOTIATION_BLOCK_SECONDS`: its connections
+are closed at once. This includes loopback. An opened connection resets the count, so that a broken
+client cannot lock out a working one at the same address for long.
 
-Refused logins count apart, by address *and* user: behind an address there may be many clients.
-After as many of them, refusals have no answer, pause or log line any more; the right password is
-accepted at any time.
+Refused logins are counted separately, by address *and* user, because many clients may share an
+address. After as many of them, refusals have no reply, delay or log line; the right password is
+always accepted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class HandshakeThrottle:
         """Count a connection that failed before it was open.
 
         Args:
-            address: where it came from.
+            address: the address of the peer.
             now: in seconds.
             journal: takes a line when the address is blocked by this.
         """
@@ -62,11 +62,11 @@ class HandshakeThrottle:
     def refused(
         self, address: str, user: str, now: float, journal: Callable[[str, str], None]
     ) -> bool:
-        """Count a refused login; True when there were too many and it is not answered.
+        """Count a refused login; True if there were too many and it gets no reply.
 
         Args:
-            address: where it came from.
-            user: whom it wanted to be.
+            address: the address of the peer.
+            user: the user of the login.
             now: in seconds.
             journal: takes a line when there are too many with this one.
         """
@@ -91,7 +91,7 @@ class HandshakeThrottle:
             self._logins.pop((address, user), None)
 
     def blocked(self, address: str, now: float) -> bool:
-        """Whether an address is blocked."""
+        """True if an address is blocked."""
         if not self._records:
             return False
         record = self._records.get(address)
@@ -102,7 +102,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 
 def _counted(records: dict[Key, _Record], key: Key, now: float) -> bool:
-    """Count a failure; True when there are too many with this one."""
+    """Count a failure; True if there are too many with this one."""
     record = records.pop(key, None)
     if record is None or now - record.since > NEGOTIATION_WINDOW_SECONDS:
         record = _Record(now)

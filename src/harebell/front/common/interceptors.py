@@ -4,7 +4,7 @@
                     set_header_routing_node  header x-routed-by: the name of the broker
     as it goes out: timestamp                header x-opt-rabbitmq-sent-time
 
-What comes in loses what its publisher wrote there only where it may be overwritten (RabbitMQ's
+A publisher's own value is replaced only if overwriting is configured (RabbitMQ's
 `message_interceptors`). Without interceptors none of this is called.
 """
 

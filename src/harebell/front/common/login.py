@@ -1,7 +1,7 @@
-"""Log in with SASL: the context of a mechanism, and the offers of versions with one response.
+"""SASL logins: the context of a mechanism, and the mechanisms of versions with one response.
 
-0-8, 0-9, 0-9-1 and the transitional 0-10 have the mechanisms that end with the first response, as
-their clients know no others: those of RabbitMQ. The final 0-10 has challenges, too
+0-8, 0-9, 0-9-1 and the transitional 0-10 offer the mechanisms that end with the first response, as
+their clients know only those: RabbitMQ's. The final 0-10 also has challenges
 (`harebell.front.amqp_0_10.login`).
 """
 
@@ -57,14 +57,14 @@ def begun(connection: BaseConnection, mechanism: str) -> Exchange | None:
 
 
 def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -> None:
-    """Continue when the user is known: at once, or after a slow password hash was compared.
+    """Continue after authentication: at once, or after a slow comparison of hashes.
 
-    Input of the peer waits meanwhile; others are served.
+    Input of the peer waits meanwhile; other connections are served.
 
     Args:
         connection: the connection that logs in.
-        exchange: the finished exchange; its password may still have to be compared.
-        go_on: called then; an error that it raises closes the connection.
+        exchange: the finished exchange; the password may not be compared yet.
+        go_on: called afterwards; an error that it raises closes the connection.
     """
     doubt, later = exchange.doubt, connection.users.later
     if doubt is None or later is None:

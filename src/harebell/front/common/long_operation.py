@@ -1,7 +1,7 @@
 """A command that may take several turns.
 
-What the peer sends meanwhile waits, so its commands keep their order. A refusal in a later turn is
-told like one in the first. The operation goes on when the peer is gone.
+Further input of the peer waits, so its commands keep their order. A refusal in a later turn is
+sent like one in the first. The operation continues after the end of the connection.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class LongOperation:
     """A command in slices.
 
     Args:
-        step: does a slice, and at the end of the last one what is to follow, like a reply.
-        failed: takes a refusal that comes later than the command.
+        step: does a slice; the last one also does what follows, such as a reply.
+        failed: called with a refusal in a later turn.
 
     Attributes:
-        late: whether it goes on, or went on, in another turn than that of the command.
+        late: whether it has continued in a later turn.
     """
 
     def __init__(self, step: Step, failed: Callable[[Exception], object]) -> None:
@@ -30,7 +30,7 @@ class LongOperation:
         self.late = False
 
     def perform(self, connection: FramedConnection) -> None:
-        """Start the operation on the connection that asked for it."""
+        """Start the operation on the connection of the command."""
         connection.perform(self._try)
 
     def _try(self) -> bool:

@@ -4,9 +4,9 @@
     waits for the commit  | 7                    | 8                    |
                             parts                  the connection's OutBuffer
 
-A reply that promises durability is written behind a barrier: the number of the commit that has to
-be done first. Everything after it waits too, so the order of the output never changes. What was
-written before the first barrier goes out at once.
+A reply that promises durability is written behind a barrier: the number of the commit that must
+be on disk first. Later output waits, too, so the order of the output never changes. Output
+before the first barrier is sent at once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OutputBarrier:
         self._ahead = frame
 
     def take(self, done: int, out: OutBuffer) -> list[bytes | BodyFrames]:
-        """Take the output that may leave when `done` is the last commit on disk."""
+        """Take the output that may be sent when `done` is the last commit on disk."""
         free: list[bytes | BodyFrames] = [self._ahead] if self._ahead else []
         self._ahead = b""
         while self._parts and self._parts[0][0] <= done:

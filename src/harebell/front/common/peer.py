@@ -1,4 +1,4 @@
-"""The peer of a connection, and what its listener says about it."""
+"""The peer of a connection, with the properties of its listener."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ class Peer:
     Args:
         address: the peer's IP address, "" for a Unix socket.
         port: the peer's port.
-        tls: whether it came over TLS.
-        host: our own address, that it came to.
-        host_port: our own port.
-        dialect: which version the header `AMQP 1 1 0 10` means on the listener it came to:
-            "0-10", or "0-10t" for the transitional 0-10, which begins with the same octets.
-        certificate: the name in the certificate that its TLS showed and that was checked; ""
-            without one.
+        tls: whether it uses TLS.
+        host: the local address.
+        host_port: the local port.
+        dialect: the version that the header `AMQP 1 1 0 10` means on its listener: "0-10", or
+            "0-10t" for the transitional 0-10, which begins with the same bytes.
+        certificate: the name in its verified TLS certificate; "" without one.
     """
 
     address: str

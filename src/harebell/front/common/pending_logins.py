@@ -1,7 +1,7 @@
-"""Limits on connections that have not logged in yet, in all and per address.
+"""Limits on connections that have not logged in yet, in total and per address.
 
-They count from the socket's first moment, TLS handshake included, until connection.open, or until
-their socket is closed. One that is too many is not served at all.
+They count from the accept, TLS handshake included, until connection.open, or until their socket is
+closed. A connection above a limit is closed at once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ class PendingLogins:
     """Connections that are not open yet, by address.
 
     Attributes:
-        most: how many there may be; 0 for no limit.
-        most_per_address: how many from one address; 0 for no limit.
+        most: the limit in total; 0 for no limit.
+        most_per_address: the limit per address; 0 for no limit.
         verifying: numbers of those whose password is being compared.
     """
 
@@ -30,11 +30,11 @@ class PendingLogins:
         return len(self._address_of)
 
     def admits(self, address: str, journal: Callable[[str, str], None]) -> bool:
-        """Whether another connection may be accepted from an address.
+        """True if another connection may be accepted from an address.
 
         Args:
-            address: where it comes from.
-            journal: takes a line when the first one is turned away.
+            address: the address of the peer.
+            journal: takes a line when the first one is refused.
         """
         if self.most and len(self._address_of) >= self.most:
             self._log(None, f"{self.most} connections have not logged in yet", journal)
@@ -51,13 +51,13 @@ class PendingLogins:
 
         Args:
             origin: its number.
-            address: where it comes from.
+            address: the address of the peer.
         """
         self._address_of[origin] = address
         self._counts[address] = self._counts.get(address, 0) + 1
 
     def remove(self, origin: int) -> None:
-        """Stop counting a connection that is open or gone; an unknown one is ignored."""
+        """Stop counting a connection that is open or closed; an unknown one is ignored."""
         self.verifying.discard(origin)
         address = self._address_of.pop(origin, None)
         if address is None:

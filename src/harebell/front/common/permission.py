@@ -1,12 +1,12 @@
 """Permission checks, made by every method before it does anything.
 
 docs/reference/permissions.md lists the permissions that each method needs; tests compare it.
-Every method checks before it looks a resource up: only users with a permission for a name learn
-whether there is such a resource.
+Every method checks before it looks up a resource: only users with a permission for a name learn
+whether the resource exists.
 
 A topic is the routing key at an exchange that routes by topic, for users with topic permissions. A
 channel checks again when its exchange or the router's epoch changes, which every change of
-permissions increments, so an ordinary publish pays nothing.
+permissions increments, so an ordinary publish has no further cost.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check(principal: Principal, action: str, kind: str, name: str) -> None:
 
 
 def may_see(principal: Principal, kind: str, name: str) -> bool:
-    """Whether the user has any permission for a name."""
+    """True if the user has any permission for a name."""
     held = principal.user.permissions.get(principal.vhost.name)
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
@@ -85,7 +85,7 @@ def check_binding_seen(principal: Principal, exchange: str, queue: str, key: str
     Args:
         principal: the user and vhost.
         exchange: the source.
-        queue: the destination; "" when none is asked for.
+        queue: the destination; "" for none.
         key: the binding key, which is the name of a queue at the default exchange.
 
     Raises:
@@ -98,7 +98,7 @@ def check_binding_seen(principal: Principal, exchange: str, queue: str, key: str
 
 
 def topic_of(principal: Principal, exchange: Exchange) -> TopicPermission | None:
-    """The topic permission of the user for an exchange; None when everything is allowed."""
+    """Return the topic permission of the user for an exchange; None if all keys are allowed."""
     held = principal.user.topic_permissions.get(principal.vhost.name)
     if held is None:
         return None
@@ -147,8 +147,8 @@ def check_forwarding(principal: Principal, name: str, arguments: Mapping[str, An
     """Refuse a queue that forwards messages to an exchange that the user may not write to.
 
     The exchange may be for dead letters, or the alternate one of 0-10, which every version can
-    write as an argument. A routing key that all dead letters get is asked for, too: it would be a
-    way around the user's own topic permissions.
+    write as an argument. A routing key for all dead letters is checked, too: it could otherwise
+    bypass the user's topic permissions.
 
     Raises:
         Refusal: ACCESS_REFUSED.

@@ -34,7 +34,7 @@ def check_expiration(decoded: BasicProperties) -> None:
 
 
 def _bad_expiration(text: str) -> str:
-    """The reason to refuse an expiration; "" when it is valid."""
+    """Return the reason to refuse an expiration; "" if it is valid."""
     digits = text[1:] if text[:1] in "+-" else text
     count = len(digits) - len(digits.lstrip("0123456789"))
     if not digits.isascii() or count == 0:

@@ -1,8 +1,8 @@
-"""The order in which deliveries are requeued that a client gives back together.
+"""The order in which deliveries are requeued together.
 
-RabbitMQ gives back what one consumer had, serves the queue, and goes on with the next consumer: by
-the names of the queues, then by the consumer tags, before which comes what was asked for by
-basic.get. The next deliveries depend on this order.
+RabbitMQ requeues the deliveries of one consumer, serves the queue, and continues with the next
+consumer: by queue name, then by consumer tag, after the deliveries of basic.get. The next
+deliveries depend on this order.
 """
 
 from __future__ import annotations

@@ -20,27 +20,28 @@ class Settings:
     """Limits and texts for connections.
 
     Args:
-        product: the server property `product`. Clients branch on it and on the version: kombu
-            and Celery, for one, ask for a prefetch per channel only where they see RabbitMQ 3.
-        version: the server property `version`: whose behaviour a client may count on.
-        information: the server property `information`: what this really is.
+        product: the server property `product`. Clients depend on it and on the version: kombu and
+            Celery, for example, set a prefetch per channel only for RabbitMQ 3.
+        version: the server property `version`: the version of RabbitMQ whose behaviour it has.
+        information: the server property `information`: Harebell and its version.
         platform: the server property `platform`.
-        frame_max: largest frame offered, in octets.
+        frame_max: largest frame offered, in bytes.
         channel_max: most channels offered.
         channel_max_per_node: most channels of all connections together; 0 for no limit.
         connection_max: most connections; 0 for no limit.
         consumer_max: most consumers of one channel or session; 0 for no limit.
         heartbeat: heartbeat interval offered, in seconds; 0 offers none.
         handshake_timeout: seconds from connecting to an open connection.
-        message_max: largest body, in octets.
+        message_max: largest body, in bytes.
         cluster_name: the server property `cluster_name`.
         host: the server property `host`: the name of the machine.
-        rng: returns that many random octets, for generated names.
-        stamp_time: whether every message gets the time it came, and may lose its own; None for no.
+        rng: returns that many random bytes, for generated names.
+        stamp_time: whether every message gets its arrival time, and whether it replaces the
+            publisher's; None for no.
         stamp_node: the same with the name of the broker.
-        stamp_sent: whether every delivery says when it was sent.
+        stamp_sent: whether every delivery gets its sending time.
         anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled.
-        mechanisms: the SASL mechanisms that may be used; none for the usual ones.
+        mechanisms: the SASL mechanisms that may be used; none for the default.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """
 

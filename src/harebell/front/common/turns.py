@@ -1,13 +1,13 @@
 """Turns: the work budget of each user, so that all users are served.
 
-A turn is a round of the event loop. Every user has one account for all connections: input is
+A turn is one pass of the event loop. Every user has one account for all connections: input is
 processed until WORK_USER_UNITS are spent. The rest waits in its connection for the next turn:
 
     ready    bob: connection 7, connection 9, a queue that is emptied   ann: connection 3
              one slice each, user by user, then connection by connection
 
-The server calls `next_turn` in the round after the one in which it was woken. A new turn begins
-only when a user has spent half of the budget, so that light load does not pay for turns.
+The server calls `next_turn` in the pass after the one in which it was woken. A new turn begins
+only when a user has spent half of the budget, so that light load has no cost of turns.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _LEAST_UNITS = WORK_LEAST_UNITS
 
 
 class Waiter(Protocol):
-    """What continues in another turn."""
+    """Work that continues in another turn."""
 
     def go_on(self) -> None:
-        """Do a slice; what has more to do calls `Turns.wait` again."""
+        """Do a slice; call `Turns.wait` again if there is more to do."""
 
 
 class Account:
-    """The work that one user has spent in this turn, and what waits for the next.
+    """The work units that one user has spent in this turn, and the work that waits for the next.
 
     Args:
         name: of the user, or the address before the login.
 
     Attributes:
-        turn: the number of the turn that `spent` is of.
-        spent: units.
-        waiting: what goes on when its time comes.
-        queued: whether it is in the list of those with something waiting.
+        turn: the number of the turn of `spent`.
+        spent: the spent units.
+        waiting: the work that continues in a later turn.
+        queued: whether it is in the list of accounts with waiting work.
     """
 
     def __init__(self, name: str) -> None:
@@ -60,14 +60,14 @@ class Turns:
     """Shares the turns of a broker among its users.
 
     Args:
-        work: counts what is done.
+        work: counts the work units.
 
     Attributes:
         units: the budget of a user per turn. Without a server there are no turns and no limit.
-        wake: asks the server to call `next_turn` in the next round of its loop.
+        wake: makes the server call `next_turn` in the next pass of its loop.
         own: the account of the broker's own work, like timers.
-        current: whose work is being done; None between two of them.
-        crowded: a user has spent the budget of this turn, so input may have to wait.
+        current: the account whose work is being done; None for none.
+        crowded: whether a user has spent the budget of this turn, so that input may have to wait.
     """
 
     def __init__(self, work: Work) -> None:
@@ -98,12 +98,12 @@ class Turns:
 
     @property
     def limited(self) -> bool:
-        """Whether there are turns."""
+        """True if there are turns."""
         return self.units != NO_LIMIT
 
     @property
     def busy(self) -> bool:
-        """Whether something waits for another turn."""
+        """True if something waits for another turn."""
         return bool(self._ready)
 
     # --- one after the other --------------------------------------------------------------------
@@ -122,14 +122,14 @@ class Turns:
         return True
 
     def begin_anyway(self, account: Account) -> int:
-        """Begin a little work for an account whose budget may be spent."""
+        """Begin little work for an account, even if its budget is spent."""
         if not self.begin(account):
             self.current = account
             self.work.begin(_LEAST_UNITS)
         return 0
 
     def end(self) -> int:
-        """End the work that was begun; returns the units spent."""
+        """End the work that was begun; return the spent units."""
         account = self.current
         self.current = None
         spent = self.work.end()
@@ -161,7 +161,7 @@ class Turns:
         self.wait(account, Chore(self, account, step))
 
     def next_turn(self) -> None:
-        """Continue what waited: a slice per account, round robin, while there is time."""
+        """Continue the waiting work: a slice per account, round robin, while there is time."""
         self._turn += 1
         self._waking = self.crowded = False
         left = WORK_TURN_UNITS
@@ -203,8 +203,8 @@ class Chore:
     """A long operation without a connection.
 
     Args:
-        turns: that it goes on in.
-        account: whose work it is.
+        turns: the turns that it runs in.
+        account: the account of its work.
         step: does a slice.
     """
 

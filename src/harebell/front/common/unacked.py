@@ -10,7 +10,7 @@ class Unacked:
     """One entry of a channel's unacknowledged deliveries, kept under its delivery tag.
 
     Args:
-        queue: where it came from.
+        queue: the queue of the message.
         consumer: its consumer; None for basic.get.
         position: its position in the queue's log.
         tag: its delivery tag.

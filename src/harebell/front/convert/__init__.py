@@ -1,15 +1,15 @@
-"""Convert messages between protocol families, and answer what the model asks of them.
+"""Convert messages between protocol families, and edit them for the model.
 
-A message keeps the bytes of the family it was published in. A delivery compares two
-integers, and only when they differ asks `converted` for the message as its own family has it.
-What comes out is kept, so a fanout to many peers converts once.
+A message keeps the bytes of the family it was published in. A delivery compares two integers, and
+calls `converted` only if the families differ. The result is cached, so a fanout to many peers
+converts once.
 
     file --- basic --- stream               each line is a module with `to_basic` and `from_basic`;
-               |                            two families without a line between them go by basic
+               |                            other pairs are converted via basic
                +--- 0-10
                +--- transitional 0-10
 
-docs/protocols/conversion.md is the table of what becomes of every property.
+docs/protocols/conversion.md has the table of all properties.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Properties of one content class that another has no word for travel as headers of it.
+"""Properties that a content class does not have are converted to headers.
 
     class basic            class file             class stream
     correlation-id         x-amqp-correlation-id  x-amqp-correlation-id
     x-amqp-filename        filename               x-amqp-filename
     ...
 
-What both have keeps its name. A header `x-amqp-...` that another client wrote with a value that the
+Properties of both classes keep their names. A header `x-amqp-...` of a client with a value that the
 property cannot have stays a header.
 """
 
@@ -34,17 +34,17 @@ _OCTET_MAX = 255
 
 
 def header_of(field: str) -> str:
-    """The header that carries a property."""
+    """Return the header for a property."""
     return PREFIX + field.replace("_", "-")
 
 
 def to_basic(message: Message, listed: PropertyList, mode: int | None) -> Message:
-    """A message of another class as class basic has it.
+    """Convert a message of another class to class basic.
 
     Args:
         message: of the family of the class.
         listed: the property list of the class.
-        mode: the delivery-mode that the class stands for; None for none.
+        mode: the delivery-mode that the class implies; None for none.
     """
     values = asdict(listed.decode(message.raw))
     headers = dict(values["headers"] or {})
@@ -67,7 +67,7 @@ def to_basic(message: Message, listed: PropertyList, mode: int | None) -> Messag
 
 
 def from_basic(message: Message, listed: PropertyList, mode: int | None) -> Message:
-    """The way back."""
+    """Convert a message of class basic to another class."""
     values = asdict(decode_properties(message.raw))
     fields = listed.kind.__struct_fields__
     headers = dict(values["headers"] or {})
@@ -88,7 +88,7 @@ def from_basic(message: Message, listed: PropertyList, mode: int | None) -> Mess
 
 
 def _fetch(headers: dict[str, Any], field: str, values: dict[str, Any]) -> None:
-    """Make a property of the header that carries it, where that is one."""
+    """Convert a header back to its property, if its value is valid."""
     name = header_of(field)
     value = headers.get(name)
     if field == "delivery_mode":
@@ -103,7 +103,7 @@ def _fetch(headers: dict[str, Any], field: str, values: dict[str, Any]) -> None:
 
 
 def _as_header(value: str) -> str | LongString:
-    """A text as the value of a header; one that is no UTF-8 keeps its octets."""
+    """Return a text as a header value; one that is not UTF-8 stays bytes."""
     octets = value.encode(errors="surrogateescape")
     try:
         octets.decode()

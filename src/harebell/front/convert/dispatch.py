@@ -1,14 +1,14 @@
 """The converters between protocol families, and a cache of converted messages.
 
-The modules are found when they are first needed, see `MODULES`. Each has two functions.
+The modules are imported at first use, see `MODULES`. Each has two functions.
 
     to_basic(message) -> Message      its family -> FAMILY_09
     from_basic(message) -> Message    FAMILY_09 -> its family
 
 They convert property lists. The body is the same in every family, so they are given a message
-without one, and its exchange and routing key stay, too. What they return is remembered by the
-octets of the list it was made from: a message is converted once for all its consumers, and a run of
-messages with equal properties once altogether.
+without one, and exchange and routing key do not change. Results are cached by the bytes of the
+original list: a message is converted once for all its consumers, and consecutive messages with
+equal properties once.
 
 `FAMILY_BLIND` is basic with BCC keys (`harebell.model.bcc`), which no consumer sees.
 """
@@ -48,11 +48,11 @@ MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One family beside basic.
+    """The conversions of a family other than basic.
 
     Args:
-        to_basic: a message of the family as class basic has it.
-        from_basic: a message of class basic as the family has it.
+        to_basic: converts a message of the family to class basic.
+        from_basic: converts a message of class basic to the family.
     """
 
     to_basic: Callable[[Message], Message]
@@ -61,7 +61,7 @@ class Pair:
 
 @cache
 def pair(family: int) -> Pair:
-    """The conversions between a family and basic.
+    """Return the conversions between a family and basic.
 
     Raises:
         Refusal: this version of the broker does not know the family.
@@ -78,7 +78,7 @@ def pair(family: int) -> Pair:
 
 
 def converted(message: Message, family: int) -> Message:
-    """A message as another family has it; the message itself when it is of that family.
+    """Convert a message to another family; return it unchanged if it is of that family.
 
     Args:
         message: any message.
@@ -119,7 +119,7 @@ def _properties(
     exchange: str,
     routing_key: str,
 ) -> Properties:
-    """The properties of a message in another family, from everything that they depend on."""
+    """Convert the properties of a message; the arguments are all that they depend on."""
     properties = Properties(raw, delivery_mode, priority, has_headers, family=before)
     message = new_message(exchange, routing_key, properties, b"")
     if before == FAMILY_BLIND:

@@ -1,9 +1,9 @@
 """The message editor of the model: headers, properties, and copies with other headers.
 
-The model asks in terms of class basic for messages of every family: one of another
-family is converted first, which happens once. What goes on with other headers goes on as basic; the
-headers `x-amqp-...` of docs/protocols/conversion.md let the way back restore what basic has no word
-for.
+The model reads properties of class basic from messages of every family: one of another family is
+converted first, once. A message that is forwarded with other headers is forwarded as basic; the
+headers `x-amqp-...` of docs/protocols/conversion.md restore the properties that basic does not have
+when it is converted back.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def _basic(message: Message) -> Message:
 
 
 def headers_of(message: Message) -> Mapping[str, Any]:
-    """The decoded header table; empty when there is none."""
+    """Return the decoded header table; empty if there is none."""
     return decode_properties(_basic(message).raw).headers or {}
 
 
 def expiration_of(message: Message) -> str | None:
-    """The property expiration; None when there is none."""
+    """Return the property expiration; None if there is none."""
     return decode_properties(_basic(message).raw).expiration
 
 
 def property_of(message: Message, name: str) -> Any:
-    """A property by its name in Python; None when there is none."""
+    """Return a property by its name in Python; None if there is none."""
     return getattr(decode_properties(_basic(message).raw), name)
 
 
@@ -51,9 +51,9 @@ def forwarded(
     """Make the copy of a message that goes to another exchange: the same body, without expiration.
 
     Args:
-        message: what was published.
-        exchange: where it goes to.
-        routing_key: what it is routed by from now on.
+        message: the published message.
+        exchange: its new exchange.
+        routing_key: its new routing key.
         headers: headers and their new values; None removes a header.
     """
     basic = _basic(message)
@@ -69,7 +69,7 @@ def with_headers(message: Message, headers: Mapping[str, Any]) -> Message:
 
 
 def properties_of(message: Message) -> dict[str, Any]:
-    """All properties that a message has, by their names in Python; headers as they are encoded."""
+    """Return the properties of a message by their names in Python, with encoded headers."""
     raw = _basic(message).raw
     decoded = msgspec.structs.asdict(decode_properties(raw))
     found = {name: value for name, value in decoded.items() if value is not None}
@@ -79,7 +79,7 @@ def properties_of(message: Message) -> dict[str, Any]:
 
 
 def _depth(value: Any) -> int:
-    """The nesting depth of tables and arrays in a value; 0 for other values."""
+    """Return the nesting depth of tables and arrays in a value; 0 for other values."""
     if isinstance(value, Mapping):
         return 1 + max(map(_depth, value.values()), default=0)
     if isinstance(value, list | tuple):
@@ -90,11 +90,11 @@ def _depth(value: Any) -> int:
 def composed(
     exchange: str, routing_key: str, body: bytes, properties: Mapping[str, Any]
 ) -> Message:
-    """A message of the broker's own.
+    """Make a message of the broker.
 
     Args:
-        exchange: that it is published to.
-        routing_key: what it is routed by.
+        exchange: its exchange.
+        routing_key: its routing key.
         body: its body.
         properties: by their names in Python.
     """

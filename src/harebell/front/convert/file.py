@@ -7,7 +7,7 @@ cluster-id
 header x-amqp-filename                      filename
 correlation-id expiration type user-id      headers x-amqp-<name>
 app-id
-delivery-mode 2                             nothing: a file is always kept
+delivery-mode 2                             nothing: a file is always persistent
 delivery-mode other than 2, or none         header x-amqp-delivery-mode (0 for none)
 """
 
@@ -19,10 +19,10 @@ from harebell.wire.v09.property_list import FILE
 
 
 def to_basic(message: Message) -> Message:
-    """A file as class basic has it."""
+    """Convert a file to class basic."""
     return carried.to_basic(message, FILE, PERSISTENT)
 
 
 def from_basic(message: Message) -> Message:
-    """A message of class basic as a file."""
+    """Convert a message of class basic to a file."""
     return carried.from_basic(message, FILE, PERSISTENT)

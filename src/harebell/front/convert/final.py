@@ -1,6 +1,6 @@
 """The structs of a message's header segment in final 0-10, and its conversion.
 
-`harebell.wire.convert.final` has what becomes of every property on the way from and to class basic.
+`harebell.wire.convert.final` converts each property from and to class basic.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _Struct = TypeVar("_Struct", bound=Composite)
 
 
 def decode_final(raw: bytes) -> tuple[DeliveryProperties, MessageProperties]:
-    """Both structs of a header segment; a missing one is empty.
+    """Decode both structs of a header segment; a missing one is empty.
 
     Raises:
-        ProtocolError: it cannot be read.
+        ProtocolError: it is malformed.
     """
     structs = AMQP_0_10.decode_header(raw)
     return _first(structs, DeliveryProperties), _first(structs, MessageProperties)
@@ -33,7 +33,7 @@ def _first(structs: list[Composite | Typed], kind: type[_Struct]) -> _Struct:
 
 
 def encode_final(delivery: DeliveryProperties, message: MessageProperties) -> Properties:
-    """A header segment, and the fields that the broker needs.
+    """Encode a header segment, and return the fields that the broker needs.
 
     Raises:
         ValueError, TypeError: a value does not fit; the text names it.

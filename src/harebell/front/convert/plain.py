@@ -1,8 +1,8 @@
-"""Messages for peers whose field tables know five types of value: those of 0-8 and 0-9.
+"""Convert headers for peers whose field tables have five types: those of 0-8 and 0-9.
 
-Headers of other types are written as `harebell.wire.v09.plain_fields` says; so are those that the
-broker adds to a delivery, the offset in a stream and the count of failed deliveries. A message
-that has nothing of the kind goes out as it is.
+`harebell.wire.v09.plain_fields` converts headers of other types, and those that the broker adds to
+a delivery: the offset in a stream and the delivery count. A message without such headers is not
+changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIZE = 4
 
 
 def _place(raw: bytes) -> int:
-    """Where the header table of a property list that has one begins."""
+    """Return the offset of the header table in a property list that has one."""
     flags = int.from_bytes(raw[:2])
     at = 2
     for flag in _BEFORE:
@@ -33,12 +33,12 @@ def _place(raw: bytes) -> int:
 
 
 def tags_in(raw: bytes) -> frozenset[int]:
-    """The types of the values in the headers of a property list."""
+    """Return the types of the values in the headers of a property list."""
     return tags_of(raw, _place(raw)) if int.from_bytes(raw[:2]) & _HEADERS else frozenset()
 
 
 def _plain(raw: bytes, known: frozenset[int]) -> bytes:
-    """A property list whose headers have only types that the peer knows."""
+    """Convert the headers of a property list to types that the peer knows."""
     if not int.from_bytes(raw[:2]) & _HEADERS:
         return raw
     at = _place(raw)
@@ -49,7 +49,7 @@ def _plain(raw: bytes, known: frozenset[int]) -> bytes:
 
 
 def plain_list(raw: bytes, known: frozenset[int] = PLAIN_TAGS) -> bytes:
-    """A property list of class basic, file or stream as such a peer can read it.
+    """Convert a property list of class basic, file or stream for such a peer.
 
     Content-type, content-encoding and headers come first in all of them.
     """
@@ -60,7 +60,7 @@ _kept = lru_cache(CONVERSIONS_KEPT_COUNT)(_plain)
 
 
 def plain_message(message: Message, known: frozenset[int] = PLAIN_TAGS) -> Message:
-    """A message of class basic as such a peer can read it.
+    """Convert a message of class basic for such a peer.
 
     Args:
         message: the message.
@@ -75,7 +75,7 @@ def plain_message(message: Message, known: frozenset[int] = PLAIN_TAGS) -> Messa
     if added:
         raw = edited(raw, added)
     raw = plain_list(raw, known)
-    # Equal is enough: what the cache gives back may be the list of an earlier, equal message.
+    # Compare by value: the cache may return the list of an earlier, equal message.
     if raw == message.raw:
         return message
     found = new_message(message.exchange, message.routing_key, parse_properties(raw), message.body)

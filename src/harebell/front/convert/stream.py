@@ -16,10 +16,10 @@ from harebell.wire.v09.property_list import STREAM
 
 
 def to_basic(message: Message) -> Message:
-    """A packet as class basic has it."""
+    """Convert a packet to class basic."""
     return carried.to_basic(message, STREAM, None)
 
 
 def from_basic(message: Message) -> Message:
-    """A message of class basic as a packet."""
+    """Convert a message of class basic to a packet."""
     return carried.from_basic(message, STREAM, None)

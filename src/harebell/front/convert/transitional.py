@@ -11,8 +11,8 @@
     header x-amqp-security-token              security-token
     cluster-id                                header x-amqp-cluster-id
 
-A transfer has all of its fields always, so zero and empty are what is absent in basic. Its field
-expiration follows from the ttl: it is computed at delivery.
+A transfer always has all fields, so zero and empty mean absent in basic. Its field expiration
+follows from the ttl: it is computed at delivery.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _HEADERS = 1 << 13
 
 
 def to_basic(message: Message) -> Message:
-    """A transfer as class basic has it."""
+    """Convert a transfer to class basic."""
     given = decode_transfer(message.raw)
     headers = given.application_headers
     found = BasicProperties()
@@ -89,7 +89,7 @@ def to_basic(message: Message) -> Message:
     if given.security_token:
         changes[SECURITY_TOKEN] = given.security_token
     if headers:
-        # Filled in below, with the octets of its publisher where basic can have them.
+        # Set below, with the bytes of the publisher if basic can have them.
         found.headers = {}
     raw = encode_properties(found)
     if headers:
@@ -101,7 +101,7 @@ def to_basic(message: Message) -> Message:
 
 
 def from_basic(message: Message) -> Message:
-    """A message of class basic as a transfer."""
+    """Convert a message of class basic to a transfer."""
     given = decode_properties(message.raw)
     headers = given.headers or {}
     found = TransferProperties()
@@ -134,7 +134,7 @@ def from_basic(message: Message) -> Message:
 
 
 def _text(value: Any) -> str:
-    """A header that may go where a short string stands; "" for any other."""
+    """Return a header that fits into a short string; "" for others."""
     octets = value.encode(errors="surrogateescape") if isinstance(value, str) else value
     if not isinstance(octets, bytes) or isinstance(value, bytes) != isinstance(value, LongString):
         return ""
@@ -142,7 +142,7 @@ def _text(value: Any) -> str:
 
 
 def _header(text: str) -> str | LongString:
-    """A text as the value of a header, where octets that are no UTF-8 have a type of their own."""
+    """Return a text as a header value; bytes that are not UTF-8 have a type of their own."""
     octets = text.encode(errors="surrogateescape")
     try:
         return octets.decode()
@@ -151,7 +151,7 @@ def _header(text: str) -> str | LongString:
 
 
 def _ttl(expiration: str) -> int | None:
-    """The property expiration in milliseconds; None when it is not a number."""
+    """Return the property expiration in milliseconds; None if it is not a number."""
     try:
         ttl = int(expiration)
     except ValueError:
@@ -164,14 +164,14 @@ def _seconds(timestamp: datetime | int) -> int:
 
 
 def _lettered_octets(raw: bytes, headers: Mapping[str, Any]) -> bytes:
-    """Application headers in the types of basic; unchanged where they are in those already."""
+    """Convert application headers to the types of basic, if they are not of those already."""
     if isinstance(headers, TypedTable) and headers.dialect is not FieldDialect.TYPED:
         return headers_octets(raw)
     return encode_table({key: lettered(value) for key, value in headers.items()})
 
 
 def _table(raw: bytes) -> tuple[int, int]:
-    """Where the headers of basic properties begin and end; an empty range without any."""
+    """Return begin and end of the headers in basic properties; an empty range without headers."""
     flags = int.from_bytes(raw[:_FLAGS])
     at = _FLAGS
     for flag in _BEFORE_HEADERS:
@@ -183,7 +183,7 @@ def _table(raw: bytes) -> tuple[int, int]:
 
 
 def _parsed(raw: bytes) -> Properties:
-    """Basic properties without a header table that lost all it had."""
+    """Decode basic properties, without a header table that is empty now."""
     begin, end = _table(raw)
     if end - begin == _SIZE:
         flags = int.from_bytes(raw[:_FLAGS]) & ~_HEADERS

@@ -1,7 +1,7 @@
 """The state of the classes `file` and `stream`, per channel and per connection.
 
-Both are made when one of their methods is used for the first time: a channel that only knows
-`basic` pays for nothing.
+Both are created with the first method of these classes: a channel that only uses `basic` has no
+cost.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Shared:
     """The limits of a connection as a whole, shared by its channels.
 
     Attributes:
-        files: of files that are not acknowledged.
-        packets: how many packets may wait for a consumer.
-        rate: of packets.
+        files: the window of unacknowledged files.
+        packets: the window of packets that wait for a consumer.
+        rate: the rate of packets.
     """
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class Classes:
         channel: the channel.
 
     Attributes:
-        arrivals: files that are being staged and published here.
+        arrivals: files that the client stages and publishes.
         files: files on their way to the channel's consumers.
-        packets: packets on their way to them.
+        packets: packets on their way to the channel's consumers.
     """
 
     def __init__(self, channel: FileStreamChannel) -> None:
@@ -54,19 +54,19 @@ class Classes:
         self.packets = StreamLane(channel, shared.packets, shared.rate)
 
     def cancelled(self, consumer: Consumer) -> None:
-        """Return what waits for a cancelled consumer to its queue."""
+        """Requeue what waits for a cancelled consumer."""
         if isinstance(consumer, FileConsumer):
             self.files.cancelled(consumer)
         elif isinstance(consumer, StreamConsumer):
             consumer.close()
 
     def move(self, shared: Shared) -> None:
-        """Move the channel to another connection with limits of its own."""
+        """Move the channel to another connection, which has its own limits."""
         self.files.move(shared.files)
         self.packets.move(shared.packets, shared.rate)
 
     def go_on(self) -> None:
-        """Something may go that had to wait."""
+        """Send files and packets that had to wait."""
         self.files.go_on()
         self.packets.go_on()
 
@@ -78,13 +78,13 @@ class Classes:
 
 
 class ClassesHolder(FileStreamChannel, Protocol):
-    """A channel that keeps `Classes` from their first use on."""
+    """A channel that has `Classes` after their first use."""
 
     classes: ChannelClasses | None
 
 
 def shared_of(connection: BaseConnection) -> Shared:
-    """Get the limits that the channels of a connection share."""
+    """Return the limits that the channels of a connection share."""
     found = connection.shared
     if found is None:
         found = connection.shared = Shared()
@@ -93,7 +93,7 @@ def shared_of(connection: BaseConnection) -> Shared:
 
 
 def classes_of(channel: ClassesHolder) -> Classes:
-    """Get the state of a channel, created at first use."""
+    """Return the state of a channel, created at first use."""
     found = channel.classes
     if found is None:
         found = channel.classes = Classes(channel)

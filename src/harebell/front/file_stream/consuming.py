@@ -1,8 +1,8 @@
-"""How a consumer of class `file` or `stream` is started and cancelled.
+"""Start and cancel consumers of the classes `file` and `stream`.
 
-The checks are those of basic.consume; what the documents of these classes say otherwise is here: an
-empty queue name without a queue before it, and a consumer tag used twice, end the connection with
-530, and a queue in exclusive use is 405.
+The checks are those of basic.consume, with the differences of the specification: an empty queue
+name without a declared queue, and a duplicate consumer tag, close the connection with 530, and a
+queue in exclusive use is 405.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class ConsumerRequest:
         class_id: of the method.
         queue, tag: as given.
         no_local, exclusive, nowait: as given.
-        filter: as given; {} in a version without one.
-        ticket: the access ticket; 0 where there is none.
+        filter: as given; {} in versions without it.
+        ticket: the access ticket; 0 for none.
     """
 
     class_id: int
@@ -61,10 +61,10 @@ def start(
     """Start a consumer: the reply is sent before the first delivery.
 
     Args:
-        channel: where it was asked for.
-        request: what was asked for.
+        channel: the channel of the method.
+        request: the fields of the method.
         make: makes the consumer, from queue, tag and options.
-        reply: the method that confirms it.
+        reply: the reply.
     """
     class_id = request.class_id
     tag = request.tag or generated(TAG_PREFIX, channel.connection.settings.rng)
@@ -100,7 +100,7 @@ def start(
 
 
 def cancel(channel: FileStreamChannel, tag: str, nowait: bool, reply: type[Method]) -> None:
-    """Cancel a consumer: deliveries that are out stay out; an unknown tag is fine."""
+    """Cancel a consumer: unacknowledged deliveries are not affected; an unknown tag is ignored."""
     consumer = channel.started().pop(tag, None)
     if not nowait:
         channel.say(reply(tag))

@@ -1,4 +1,4 @@
-"""A consumer of files, and a delivery of one that is not acknowledged yet."""
+"""A consumer of files, and an unacknowledged delivery of a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FileConsumer(Consumer):
-    """Takes one file at a time, for each has to be staged at the client first.
+    """Delivers one file at a time, because each must be staged at the client first.
 
     Args:
         lane: of its channel.
@@ -26,7 +26,7 @@ class FileConsumer(Consumer):
         automatic: whether a file counts as acknowledged when it has been delivered.
         **options: as for `Consumer`.
 
-    To its queue it always acknowledges: a file whose staging breaks off comes back.
+    For its queue it is never automatic: a file whose staging is interrupted is requeued.
     """
 
     def __init__(
@@ -37,17 +37,17 @@ class FileConsumer(Consumer):
         self.automatic = automatic
 
     def ready(self) -> bool:
-        """Whether its channel can stage another file."""
+        """True if its channel can stage another file."""
         return self.lane.ready()
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
-        """Stage a file at the client, and deliver it then."""
+        """Stage a file at the client, then deliver it."""
         self.unacked += 1
         self.lane.take(self, message, position, redelivered)
         return 0
 
     def again(self) -> int:
-        """Ask for another turn."""
+        """Request another turn."""
         connection = self.lane.channel.connection
         connection.starved = True
         connection.touch()
@@ -69,7 +69,7 @@ class FileUnacked(Unacked):
         octets: of its body.
 
     Attributes:
-        refused: the client gave it back and is not to get it again.
+        refused: whether the client rejected it with requeue and does not get it again.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class FileUnacked(Unacked):
         return super().give_back()
 
     def forget(self) -> None:
-        """It counts against no limit any more; the file stays out."""
+        """Stop counting it against limits; the file stays unacknowledged."""
         self.lane.released(self.octets)
         super().forget()
 
@@ -116,9 +116,9 @@ class FileUnacked(Unacked):
 
 
 def failed_too_often(queue: Queue, position: int) -> bool:
-    """Count a delivery that was not acknowledged; whether the file is a dead letter now.
+    """Count an unacknowledged delivery; True if the file is a dead letter now.
 
-    Without a dead-letter exchange it stays in its queue, however often it fails. A quorum queue
+    Without a dead-letter exchange it stays in its queue, whatever the count. A quorum queue
     counts on its own.
     """
     if not isinstance(queue, MessageQueue) or queue.quorum is not None or queue.deleted:

@@ -5,9 +5,9 @@
     stage ->                the rest, as a content
     deliver ->              by the identifier
 
-open-ok does not say what it answers, so one file goes at a time. The identifier is made of queue
-and position: when the same file is delivered once more, after a connection broke, the client can
-say how much of it has arrived.
+open-ok does not identify its file, so files are sent one at a time. The identifier consists of
+queue and position: when the file is redelivered after a lost connection, the client can report how
+much of it has arrived.
 """
 
 from __future__ import annotations
@@ -76,19 +76,19 @@ class FileLane:
         self.window = Window()
         self._shared = shared
         self._now: Outgoing | None = None
-        # More than one waits only where a client asked for all its deliveries once more.
+        # More than one waits only after a recover without requeue.
         self._waiting: deque[Outgoing] = deque()
-        # Files that this client refused for now, and those of them that came here again.
+        # Files that this client rejected with requeue, and those of them that came here again.
         self._refused: dict[tuple[Queue, int], None] = {}
         self._aside: list[tuple[FileConsumer, int]] = []
         self._standing_back = False
         self._over = False
         self._timer = channel.connection.broker.timers.timer(self._retry)
 
-    # --- what the queue asks --------------------------------------------------------------------
+    # --- called by the queue --------------------------------------------------------------------
 
     def ready(self) -> bool:
-        """Whether another file can be staged."""
+        """True if another file can be staged."""
         if self._now is not None or self._standing_back or len(self._aside) >= FILE_ASIDE_COUNT:
             return False
         if self._over:
@@ -98,7 +98,7 @@ class FileLane:
     def take(
         self, consumer: FileConsumer, message: Message, position: int, redelivered: bool
     ) -> None:
-        """A file for a consumer."""
+        """Take a file for a consumer."""
         if (consumer.queue, position) in self._refused:
             self._take_refused(consumer, position)
             return
@@ -109,7 +109,7 @@ class FileLane:
     # --- staging at the client ------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Send file.open for the next file, when the windows have room for it."""
+        """Send file.open for the next file, if it fits into the windows."""
         if self._now is None and self._waiting:
             self._now = self._waiting.popleft()
         now = self._now
@@ -128,7 +128,7 @@ class FileLane:
         """file.open-ok: send what the client does not have, and deliver the file.
 
         Raises:
-            ProtocolError: 503 when nothing was opened, 406 when the client has more than there is.
+            ProtocolError: 503 if no file is open, 406 if the client has more than the file.
         """
         now, channel = self._now, self.channel
         if now is None or not now.opened:
@@ -159,7 +159,7 @@ class FileLane:
         channel.serve()
 
     def released(self, octets: int) -> None:
-        """Make room after a file was acknowledged or requeued."""
+        """Release the window after a file was acknowledged or requeued."""
         self.channel.outstanding -= 1
         self._make_room(octets)
 
@@ -178,7 +178,7 @@ class FileLane:
         self._shared = shared
 
     def cancelled(self, consumer: FileConsumer) -> None:
-        """Return the files of a cancelled consumer that the client was not told of."""
+        """Requeue the files of a cancelled consumer that were not announced to the client."""
         if self._now is not None and not self._now.opened:
             self._waiting.appendleft(self._now)
             self._now = None
@@ -202,7 +202,7 @@ class FileLane:
         consumer.released()
         consumer.queue.let_go(position, redelivered)
 
-    # --- what the client refused for now --------------------------------------------------------
+    # --- rejected with requeue ------------------------------------------------------------------
 
     def refused(self, queue: Queue, position: int) -> None:
         """file.reject with requeue: the file never comes to this channel again."""
@@ -211,7 +211,7 @@ class FileLane:
             del self._refused[next(iter(self._refused))]
 
     def _take_refused(self, consumer: FileConsumer, position: int) -> None:
-        """Handle a refused file that came again: dead-letter it when there is no other consumer."""
+        """Handle a rejected file that came again: dead-letter it if there is no other consumer."""
         queue = consumer.queue
         letters = isinstance(queue, MessageQueue) and queue.dead_letters is not None
         if letters and not any(self._is_other(each) for each in queue.consumers):
@@ -221,12 +221,12 @@ class FileLane:
             self._put_aside(consumer, position)
 
     def _put_aside(self, consumer: FileConsumer, position: int) -> None:
-        """Hold a file for which there was no other consumer."""
+        """Keep a file for which there was no other consumer."""
         self._aside.append((consumer, position))
         self._timer.set_earlier(self.channel.connection.broker.clock.steady + FILE_RETRY_MS)
 
     def _retry(self) -> None:
-        """Offer the files that were put aside to other consumers."""
+        """Offer the kept files to other consumers."""
         aside, self._aside = self._aside, []
         for consumer, position in aside:
             queue = consumer.queue
@@ -249,7 +249,7 @@ class FileLane:
         return getattr(consumer, "lane", None) is not self
 
     def close(self) -> None:
-        """Return the files that are being delivered: the channel is closed."""
+        """Requeue the files that are being delivered: the channel is closed."""
         self._over = True
         self._timer.stop()
         now, self._now = self._now, None

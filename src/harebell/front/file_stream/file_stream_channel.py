@@ -1,11 +1,11 @@
 """The channel interface that the classes file and stream need.
 
-Staging, windows and rates are the same in every version; how something is said to the peer is not.
+Staging, windows and rates are the same in every version; the methods to the peer are not.
 
     0-8, 0-9, transitional 0-10     harebell.front.amqp_0_9_1.channel
     final 0-10, beside a session    harebell.front.amqp_0_10.file_stream_adapter
 
-The classes know no more of a channel than this.
+The classes use only this interface.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WaitingFiles(Protocol):
     """Files on their way to the consumers of a channel."""
 
     def go_on(self) -> None:
-        """Send the next file when there is room for it."""
+        """Send the next file if it fits into the windows."""
 
 
 class ChannelClasses(Protocol):
@@ -40,7 +40,7 @@ class ChannelClasses(Protocol):
         """Files on their way to the channel's consumers."""
 
     def cancelled(self, consumer: Consumer) -> None:
-        """Return what waits for a cancelled consumer to its queue."""
+        """Requeue what waits for a cancelled consumer."""
 
     def go_on(self) -> None:
         """Send files and packets that had to wait."""
@@ -54,7 +54,7 @@ class FileStreamChannel(ChannelLike, Protocol):
 
     Attributes:
         next_tag: the next delivery tag, from 1.
-        outstanding: files that are delivered and not acknowledged.
+        outstanding: the number of unacknowledged files.
     """
 
     next_tag: int
@@ -79,10 +79,10 @@ class FileStreamChannel(ChannelLike, Protocol):
         """The state of the classes on all channels of this connection."""
 
     def find_queue(self, name: str) -> Queue:
-        """The queue that a name means."""
+        """Resolve a queue name."""
 
     def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
-        """Refuse what an access ticket does not allow, where the version has tickets."""
+        """Refuse what an access ticket does not allow, if the version has tickets."""
 
     def say(self, method: Method) -> None:
         """Send a method."""
@@ -90,37 +90,37 @@ class FileStreamChannel(ChannelLike, Protocol):
     def send_body(
         self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
     ) -> None:
-        """Send a method with a content: properties, and the body from an octet on."""
+        """Send a method with a content: properties, and the body from an offset on."""
 
     def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Publish a routed message, at once or in a transaction; returns the bits of its queues."""
+        """Publish a routed message, at once or in a transaction; return the bits of its queues."""
 
     def put_off(self) -> int:
-        """The publish that is being carried out has to wait; returns its number, 0 for none."""
+        """Let the current publish wait; return its number, 0 for none."""
 
     def went_through(self, number: int, result: int) -> None:
-        """A publish is done.
+        """Complete a publish.
 
         Args:
-            number: from `put_off`; 0 for the one that is being carried out.
-            result: the bits that its queues answered.
+            number: from `put_off`; 0 for the current one.
+            result: the result bits of its queues.
         """
 
     def stop_publisher(self, stop: bool) -> None:
-        """Nothing more can be taken for now, or can again."""
+        """Stop the publisher, or let it continue."""
 
     def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
-        """A publish that had to wait has failed."""
+        """Handle the failure of a publish that had to wait."""
 
     def consumer_lost(self, consumer: Consumer) -> None:
         """Forget a consumer whose queue was deleted."""
 
     def serve(self) -> int:
-        """Deliver what the consumers here can take now."""
+        """Serve the consumers."""
 
 
 def may_deliver(channel: FileStreamChannel) -> bool:
-    """Whether a delivery may be sent now: flow is on, and the output has room."""
+    """True if a delivery may be sent now: flow is on, and the output has space."""
     connection = channel.connection
     if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
         connection.starved = True

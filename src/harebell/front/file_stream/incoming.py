@@ -1,13 +1,12 @@
-"""Files that arrive on one channel: opened, staged, and published by their identifier.
+"""Files from the client of one channel: opened, staged, and published by their identifier.
 
           <-  open          identifier and size
-open-ok   ->                how much is here already
+open-ok   ->                how much is stored already
           <-  stage         the rest, as a content
           <-  publish       by the identifier, perhaps from another channel and before that
 
-A file is never thrown away because a queue is full: its publish waits, the file stays where it is
-staged, and the channel's publisher is stopped, where its version has flow control, until
-there is room.
+A file is never dropped because a queue is full: its publish waits, the file stays staged, and the
+channel's publisher is stopped, if its version has flow control, until there is space.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _OPEN, _STAGE, _PUBLISH = 40, 50, 60
 
 
 class _Held:
-    """A publish that waits for its file, or for room.
+    """A publish that waits for its file, or for space.
 
     Args:
-        request: what was asked for.
+        request: the fields of the method.
         staged: the file.
 
     Attributes:
-        number: what its carrier knows it by; 0 while it is being carried out.
+        number: its number from `put_off`; 0 while it is being executed.
     """
 
     __slots__ = ("number", "request", "staged")
@@ -50,14 +49,14 @@ class _Held:
 
 
 class Arrivals:
-    """Files that arrive on one channel.
+    """The files that a client stages and publishes on one channel.
 
     Args:
         channel: the channel.
 
     Attributes:
         staging: the staging area of the broker.
-        opened: the file that is opened; None for none.
+        opened: the open file; None for none.
         told: the staged size that file.open-ok announced.
     """
 
@@ -79,11 +78,11 @@ class Arrivals:
     # --- staging --------------------------------------------------------------------------------
 
     def open(self, identifier: str, size: int) -> None:
-        """file.open: say how much of a file is here.
+        """file.open: reply with how much of the file is stored.
 
         Raises:
-            ProtocolError: 311, the file is larger than a message may be.
-            Refusal: there is no room for it.
+            ProtocolError: 311, the file exceeds the message size limit.
+            Refusal: the disk has no space for it.
         """
         most = self.channel.connection.message_max
         if size > most:
@@ -96,10 +95,10 @@ class Arrivals:
         self.channel.say(FileOpenOk(self.told))
 
     def to_stage(self) -> StagedFile:
-        """The file that file.stage brings.
+        """Return the file of file.stage.
 
         Raises:
-            ProtocolError: 503, nothing was opened.
+            ProtocolError: 503, no file is open.
         """
         if self.opened is None:
             raise hard(503, "file.stage without file.open before it", _CLASS, _STAGE)
@@ -109,33 +108,33 @@ class Arrivals:
         """Take the encoded property list of a file.
 
         Raises:
-            ProtocolError: 405, another channel stages it now.
+            ProtocolError: 405, another channel is staging it.
         """
         self.check_holder(staged)
         self.staging.describe(staged, raw)
 
     def write(self, staged: StagedFile, payload: bytes) -> None:
-        """Take the next octets of a file.
+        """Write the next bytes of a file.
 
         Raises:
-            ProtocolError: 405, another channel stages it now.
-            Refusal: there is no room for them.
+            ProtocolError: 405, another channel is staging it.
+            Refusal: the disk has no space for them.
         """
         self.check_holder(staged)
         self.staging.write(staged, payload)
 
     def check_holder(self, staged: StagedFile) -> None:
-        """Refuse to continue a file that another channel continues.
+        """Refuse to stage a file that another channel is staging.
 
         Raises:
-            ProtocolError: 405, another channel stages it now.
+            ProtocolError: 405, another channel is staging it.
         """
         if staged.holder is not self:
             text = f"file '{staged.key[2]}' is staged by another channel now"
             raise soft(405, text, _CLASS, _STAGE)
 
     def let_go(self, staged: StagedFile) -> None:
-        """A file is staged here no longer."""
+        """Release a file: this channel no longer stages it."""
         if self.opened is staged:
             self.opened = None
         if staged.holder is self:
@@ -144,10 +143,10 @@ class Arrivals:
     # --- publishing -----------------------------------------------------------------------------
 
     def publish(self, request: Publish, identifier: str) -> None:
-        """file.publish: now, or when the file is whole and there is room for it.
+        """file.publish: now, or when the file is complete and the queues have space.
 
         Raises:
-            Refusal: there is no such file, or the user may not publish it.
+            Refusal: the file does not exist, or the user may not publish it.
             ProtocolError: the file is incomplete, and no channel is staging it.
         """
         allowed(self.channel, request)
@@ -188,7 +187,7 @@ class Arrivals:
             self._failed(error, held.number)
 
     def _go_on(self) -> None:
-        """Publish files that waited for room."""
+        """Publish files that waited for space."""
         if self._over or not self._held:
             return
         first = self._held[0].number
@@ -204,7 +203,7 @@ class Arrivals:
         while self._held:
             held = self._held[0]
             if self._routed is None:
-                # Once: to route a message can have effects of its own.
+                # Route only once, because routing can have side effects.
                 self._routed = self._route(held.request, held.staged)
             found = self._routed
             octets = len(found.message.body)
@@ -234,7 +233,7 @@ class Arrivals:
             raise
 
     def _wait(self) -> None:
-        """Stop the publisher until there is room (AMQP 0-8, class file: never discard)."""
+        """Stop the publisher until there is space (AMQP 0-8, class file: never discard)."""
         if not self._stopped:
             self._stopped = True
             self.channel.stop_publisher(stop=True)
@@ -242,7 +241,7 @@ class Arrivals:
         self._timer.set_earlier(clock.steady + FILE_RETRY_MS)
 
     def close(self) -> None:
-        """Close the channel; staged files stay until a client continues them."""
+        """Close the channel; staged files are kept until a client continues them."""
         self._over = True
         self._timer.stop()
         self._held.clear()

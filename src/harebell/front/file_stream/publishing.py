@@ -1,8 +1,7 @@
 """Publish a file or a packet, with the checks that class `basic` has.
 
-Permissions, topics, interceptors, CC and BCC, transactions, limits and tracing hold here as they
-do there. Both classes have no expiration and no user-id; a reply-to that asks for a direct reply
-means nothing in them.
+Permissions, topics, interceptors, CC and BCC, transactions, limits and tracing apply as they do
+there. Both classes have no expiration and no user-id; a direct reply-to has no effect in them.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _COPIES = ("CC", "BCC")
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A method publish of either class.
+    """The fields of a publish of either class.
 
     Args:
         listed: the property list of its class.
@@ -59,7 +58,7 @@ class Publish:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Class and method, for errors."""
+        """The class and method ids, for errors."""
         return self.listed.class_id, self.method_id
 
 
@@ -73,10 +72,10 @@ class Routed:
 
 
 def allowed(channel: FileStreamChannel, request: Publish) -> Exchange:
-    """The exchange, where the user may publish to it.
+    """Find an exchange that the user may publish to.
 
     Raises:
-        Refusal: the user may not write to it, or there is none.
+        Refusal: the user may not write to it, or it does not exist.
         ProtocolError: 403, it is internal.
     """
     channel.check_presented(request.ticket, WRITE, request.place)
@@ -88,7 +87,7 @@ def allowed(channel: FileStreamChannel, request: Publish) -> Exchange:
 def routed(
     channel: FileStreamChannel, request: Publish, properties: Properties, body: bytes
 ) -> Routed:
-    """Check a message, and find its queues.
+    """Check a message, and route it.
 
     Raises:
         Refusal: the user may not publish it.
@@ -126,9 +125,9 @@ def routed(
 
 
 def accept(channel: FileStreamChannel, found: Routed, flags: int) -> int:
-    """Hand a routed message to its queues, at once or with the channel's transaction.
+    """Publish a routed message to its queues, at once or with the channel's transaction.
 
-    Returns the bits that the queues answered, all together.
+    Returns the combined result bits of the queues.
     """
     connection = channel.connection
     connection.published = True
@@ -142,13 +141,13 @@ def accept(channel: FileStreamChannel, found: Routed, flags: int) -> int:
 
 
 def _user_id(headers: Mapping[str, Any]) -> str | None:
-    """The header that becomes the user-id in class basic, and is checked like it."""
+    """Return the header that becomes the user-id in class basic, and is checked like it."""
     value = headers.get(USER_ID)
     return value if isinstance(value, str) else None
 
 
 def _further_keys(headers: Mapping[str, Any], name: str, request: Publish) -> list[str]:
-    """The routing keys in a header; values that are not strings are ignored."""
+    """Return the routing keys in a header; values that are not strings are ignored."""
     if name not in headers:
         return []
     value = headers[name]

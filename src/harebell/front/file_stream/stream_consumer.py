@@ -1,9 +1,9 @@
 """A consumer of packets: rate limited, by priority, without acknowledgements.
 
-A packet that cannot go at once, because the rate or the socket does not allow it, waits in a small
-window of the consumer, and the rest in the queue. When the window is full and a packet of a higher
-priority comes, the least urgent packet is discarded for it (AMQP 0-8, class stream). Messages that
-were not published as packets are never discarded: they wait.
+A packet that cannot be sent at once, because of the rate or the socket, waits in a small window of
+the consumer, and further ones in the queue. If the window is full and a packet of a higher priority
+arrives, the packet of the lowest priority is discarded (AMQP 0-8, class stream). Messages that were
+not published as packets are never discarded: they wait.
 
     queue ... p3 p7 p1  ->  [ next ]  ->  window  9 7 5 5 1  ->  socket
 """
@@ -37,7 +37,7 @@ class Packet:
     """A packet that waits for a consumer.
 
     Args:
-        message: as it was published.
+        message: the message as it was published.
         position: its position in the queue's log.
 
     Attributes:
@@ -60,23 +60,23 @@ class Packet:
 
     @property
     def octets(self) -> int:
-        """Of its body."""
+        """The size of the body in bytes."""
         return len(self.message.body)
 
 
 class StreamLane:
-    """The limits of one channel's consumers of packets, and of its connection's.
+    """The limits for the packet consumers of a channel, and of its connection.
 
     Args:
         channel: the channel.
-        shared: how much may wait for a consumer of the connection.
-        shared_rate: of the connection.
+        shared: the window of each consumer of the connection.
+        shared_rate: the rate of the connection.
 
     Attributes:
         channel: as given.
-        window: how much may wait for a consumer of the channel.
-        rate: of the channel.
-        consumers: that something may wait for.
+        window: the window of each consumer of the channel.
+        rate: the rate of the channel.
+        consumers: the packet consumers of the channel.
     """
 
     def __init__(self, channel: FileStreamChannel, shared: Window, shared_rate: Rate) -> None:
@@ -88,20 +88,20 @@ class StreamLane:
         self._shared_rate = shared_rate
 
     def allows(self, now: int) -> bool:
-        """Whether the rates allow one."""
+        """True if the rates allow a packet now."""
         return self.rate.allows(now) and self._shared_rate.allows(now)
 
     def sent(self, octets: int, now: int) -> None:
-        """A packet went."""
+        """Count a sent packet."""
         self.rate.sent(octets, now)
         self._shared_rate.sent(octets, now)
 
     def free_at(self) -> float:
-        """When the rates allow the next one."""
+        """Return when the rates allow the next packet."""
         return max(self.rate.free_at, self._shared_rate.free_at)
 
     def fits(self, count: int, octets: int) -> bool:
-        """Whether that number of packets and octets may wait."""
+        """True if that number of packets and bytes may wait."""
         if count == 1:
             return True
         most = _least(self.window.most, self._shared.most) or STREAM_WINDOW_MESSAGES
@@ -111,29 +111,29 @@ class StreamLane:
         return count <= most and octets <= most_octets
 
     def go_on(self) -> None:
-        """The limits have changed."""
+        """Send what changed limits allow."""
         for consumer in list(self.consumers):
             consumer.go_on()
 
     def move(self, shared: Window, shared_rate: Rate) -> None:
-        """The channel goes on in another connection."""
+        """Move the channel to another connection."""
         self._shared = shared
         self._shared_rate = shared_rate
 
     def close(self) -> None:
-        """Return waiting packets: the channel is closed."""
+        """Requeue waiting packets: the channel is closed."""
         consumers, self.consumers = self.consumers, []
         for consumer in consumers:
             consumer.close()
 
 
 def _least(one: int, other: int) -> int:
-    """The stricter of two limits; 0 is none."""
+    """Return the stricter of two limits; 0 is none."""
     return min(one, other) if one and other else one or other
 
 
 class StreamConsumer(Consumer):
-    """Takes packets as fast as they may go.
+    """Delivers packets at the allowed rate.
 
     Args:
         lane: of its channel.
@@ -142,10 +142,10 @@ class StreamConsumer(Consumer):
         **options: as for `Consumer`.
 
     Attributes:
-        discarded: packets that were discarded for more urgent ones.
+        discarded: the number of packets discarded for higher priorities.
 
-    To its queue it acknowledges, a packet as soon as it is sent: what still waits for its turn when
-    the client goes away comes back.
+    It acknowledges a packet to its queue as soon as it is sent: packets that still wait when
+    the client disconnects are requeued.
     """
 
     def __init__(self, lane: StreamLane, queue: Queue, tag: str, **options: Any) -> None:
@@ -159,21 +159,21 @@ class StreamConsumer(Consumer):
         self._over = False
         lane.consumers.append(self)
 
-    # --- what the queue asks --------------------------------------------------------------------
+    # --- called by the queue --------------------------------------------------------------------
 
     def ready(self) -> bool:
-        """Whether it can look at another message."""
+        """True if it can take another message."""
         return self._next is None and not self._over
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
-        """Send a packet, or let it wait for its turn."""
+        """Send a packet, or let it wait."""
         self.unacked += 1
         self._next = Packet(message, position, redelivered)
         self._flush()
         return 0
 
     def again(self) -> int:
-        """Ask for another turn."""
+        """Request another turn."""
         connection = self.lane.channel.connection
         connection.starved = True
         connection.touch()
@@ -208,7 +208,7 @@ class StreamConsumer(Consumer):
             self._timer.set(due)
 
     def _admit(self) -> None:
-        """Let the next packet into the window, if need be for one that is less urgent."""
+        """Move the next packet into the window, if necessary in place of one of lower priority."""
         packet = self._next
         if packet is None:
             return
@@ -230,7 +230,7 @@ class StreamConsumer(Consumer):
         self._octets += packet.octets
 
     def _least_urgent(self, level: int) -> Packet | None:
-        """The packet to discard for one of that level: the oldest of the lowest level."""
+        """Return the packet to discard for one of that level: the oldest of the lowest level."""
         found: Packet | None = None
         for packet in self._window:
             lower = packet.level < (level if found is None else found.level)
@@ -255,7 +255,7 @@ class StreamConsumer(Consumer):
         self.queue.settle(packet.position)
 
     def close(self) -> None:
-        """Return waiting packets to the queue: the consumer is cancelled or its channel closed."""
+        """Requeue waiting packets: the consumer is cancelled or its channel closed."""
         self._over = True
         if self in self.lane.consumers:
             self.lane.consumers.remove(self)

@@ -1,4 +1,4 @@
-"""How much may be under way: windows of messages and octets, and rates of octets a second."""
+"""Limits of deliveries: windows of messages and bytes, and rates in bytes per second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Window:
 
     Attributes:
         most, most_octets: the limits.
-        count, octets: what is out now.
+        count, octets: the unacknowledged messages and bytes.
     """
 
     def __init__(self) -> None:
@@ -27,22 +27,21 @@ class Window:
         self.most_octets = octets
 
     def fits(self, octets: int) -> bool:
-        """Whether a message of that size may be sent.
+        """True if a message of that size may be sent.
 
-        One that is larger than the whole window goes out alone: it is not sent in advance of
-        anything, and it would never go out otherwise.
+        One that is larger than the whole window is sent alone, as it could not be sent otherwise.
         """
         if self.most and self.count >= self.most:
             return False
         return not self.most_octets or not self.count or self.octets + octets <= self.most_octets
 
     def add(self, octets: int) -> None:
-        """A message is sent."""
+        """Count a sent message."""
         self.count += 1
         self.octets += octets
 
     def remove(self, octets: int) -> None:
-        """It is acknowledged, or came back."""
+        """Stop counting a message that is acknowledged or requeued."""
         self.count -= 1
         self.octets -= octets
 
@@ -51,8 +50,8 @@ class Rate:
     """A rate of transfer: after a message nothing is sent until it would have arrived at that rate.
 
     Attributes:
-        octets: a second; 0 is no limit.
-        free_at: when the next message may go, in milliseconds of the clock that only passes.
+        octets: bytes per second; 0 is no limit.
+        free_at: when the next message may be sent, in milliseconds of the monotonic clock.
     """
 
     def __init__(self) -> None:
@@ -60,18 +59,18 @@ class Rate:
         self.free_at = 0.0
 
     def limit(self, octets: int) -> None:
-        """Set another rate; earlier messages do not count any more."""
+        """Set another rate; earlier messages no longer count."""
         self.octets = octets
         self.free_at = 0.0
 
     def allows(self, now: int) -> bool:
-        """Whether a message may go now."""
-        # Timers know whole milliseconds: what is due within this one goes now.
+        """True if a message may be sent now."""
+        # Timers have a resolution of one millisecond: send what is due within it.
         return not self.octets or self.free_at < now + 1
 
     def sent(self, octets: int, now: int) -> None:
-        """A message went."""
+        """Count a sent message."""
         if self.octets:
-            # A late wake-up catches up, but saves no more than that.
+            # A late timer may catch up, but unused rate is not saved beyond that.
             begin = max(self.free_at, float(now - RATE_SLACK_MS))
             self.free_at = begin + octets * _MS / self.octets

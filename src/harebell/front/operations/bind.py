@@ -13,11 +13,11 @@ def check_ends(caller: Principal, kind: str, destination: str, source: str) -> N
     Args:
         caller: the user and vhost.
         kind: of the destination, QUEUE or EXCHANGE.
-        destination: its name; binding is writing to it.
-        source: the exchange; binding is reading from it.
+        destination: its name; needs write.
+        source: the exchange; needs read.
 
     Raises:
-        Refusal: a permission is missing, or one of them is the default exchange.
+        Refusal: a permission is missing, or one of the exchanges is the default exchange.
     """
     check(caller, WRITE, kind, destination)
     if kind == EXCHANGE:

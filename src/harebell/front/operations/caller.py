@@ -15,10 +15,9 @@ class Caller:
     """The user and vhost of an operation; a `Principal` for permissions.
 
     Args:
-        vhost: where the queues and exchanges are.
-        user: whose permissions count.
-        owner: whose exclusive queues may be used and made: a connection, or a session of 0-10.
-            None for none.
+        vhost: the vhost of the queues and exchanges.
+        user: the user whose permissions are checked.
+        owner: the owner of exclusive queues: a connection, or a session of 0-10. None for none.
         journal: writes a line of a level to the log.
     """
 
@@ -29,11 +28,11 @@ class Caller:
 
 
 def caller_of(channel: ChannelLike) -> Caller:
-    """The caller behind a channel; its exclusive queues are the connection's."""
+    """Return the caller of a channel; its connection owns exclusive queues."""
     connection = channel.connection
     return Caller(channel.vhost, channel.user, connection, connection.settings.journal)
 
 
 def caller_of_session(session: ChannelLike) -> Caller:
-    """The caller behind a session of 0-10; its exclusive queues are its own."""
+    """Return the caller of a session of 0-10, which owns exclusive queues."""
     return Caller(session.vhost, session.user, session, session.connection.settings.journal)

@@ -17,12 +17,12 @@ from harebell.model.vhost import VHost
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
-    """What a consumer is asked for with.
+    """The options of a consumer.
 
     Args:
-        tag: as given; "" when the broker makes one up.
+        tag: as given; "" if the broker generates it.
         no_ack, exclusive: as given.
-        prefetch: how many deliveries it may have unacknowledged; 0 is no limit.
+        prefetch: the most unacknowledged deliveries; 0 is no limit.
         arguments: as given.
     """
 
@@ -34,13 +34,13 @@ class ConsumerOptions:
 
 
 def check_browser_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> None:
-    """Refuse a consumer with arguments that make no sense, whether it takes messages or looks."""
+    """Refuse a consumer or browser with invalid arguments."""
     thing = rendered("queue", queue.name, vhost.name)
     check_consumer_arguments(thing, queue.arguments, options.arguments)
 
 
 def check_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> bool:
-    """Refuse a consumer that the queue does not take.
+    """Refuse a consumer that the queue does not allow.
 
     Returns:
         Whether it is exclusive.
@@ -56,7 +56,7 @@ def check_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> boo
 
 
 def check_consumer(vhost: VHost, queue: Queue, options: ConsumerOptions) -> bool:
-    """Refuse a consumer that the queue does not take, or not beside the others.
+    """Refuse a consumer that the queue does not allow, or not beside its other consumers.
 
     Returns:
         Whether it is exclusive.
@@ -74,14 +74,14 @@ def start(
     *,
     browses: bool = False,
 ) -> None:
-    """Start a consumer: its confirmation goes out before the first delivery.
+    """Start a consumer: its reply is sent before the first delivery.
 
     Args:
-        channel: where it was asked for.
-        consumers: those of the channel, by tag.
+        channel: the channel of the method.
+        consumers: the consumers of the channel, by tag.
         consumer: the consumer.
-        confirm: sends the confirmation; None where there is none.
-        browses: whether it only looks at messages.
+        confirm: sends the reply; None for none.
+        browses: whether it is a browser.
     """
     if consumer.excluded:
         channel.router.origins = True
@@ -96,7 +96,7 @@ def start(
 
 
 def end(channel: ChannelLike, consumer: Consumer) -> None:
-    """End a consumer that its client has cancelled: deliveries that are out stay out."""
+    """End a consumer that its client has cancelled: unacknowledged deliveries are not affected."""
     consumer_deleted(channel, consumer)
     channel.vhost.remove_consumer(consumer)
     if not consumer.queue.deleted:

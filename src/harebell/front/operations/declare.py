@@ -22,16 +22,16 @@ from harebell.model.queue.contract import Queue
 
 
 def _nothing() -> None:
-    """The version has no checks of its own."""
+    """Do nothing: the version has no further checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """What a declaration asks for.
+    """The options of a queue declaration.
 
     Args:
         durable, exclusive, auto_delete, arguments: as in queue.declare.
-        generated: whether the broker made the name up.
+        generated: whether the broker generated the name.
     """
 
     durable: bool = False
@@ -45,7 +45,8 @@ def find_queue(caller: Caller, name: str) -> Queue:
     """Find a queue for a passive declaration.
 
     Raises:
-        Refusal: there is none, it is exclusive to others, or the user has no permission for it.
+        Refusal: it does not exist, is exclusive to another owner, or the user has no permission for
+            it.
     """
     check_any(caller, QUEUE, name)
     return caller.vhost.queue(name, caller.owner)
@@ -69,8 +70,8 @@ def make_queue(
     Args:
         caller: the user and vhost.
         name: of the queue, never empty.
-        options: what it shall be like.
-        more_checks: what a version checks beside, before a new queue is made.
+        options: its options.
+        more_checks: further checks of a version, before a new queue is created.
     """
     vhost = caller.vhost
     if name not in vhost.queues:
@@ -100,7 +101,7 @@ def _warn_of_ignored(caller: Caller, queue: Queue) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeOptions:
-    """What a declaration asks for, as in exchange.declare."""
+    """The options of an exchange declaration, as in exchange.declare."""
 
     durable: bool = False
     auto_delete: bool = False
@@ -112,7 +113,7 @@ def find_exchange(caller: Caller, name: str) -> Exchange:
     """Find an exchange for a passive declaration.
 
     Raises:
-        Refusal: there is none, or the user has no permission for it.
+        Refusal: it does not exist, or the user has no permission for it.
     """
     check_any(caller, EXCHANGE, name)
     return caller.vhost.exchange(name)
@@ -141,8 +142,8 @@ def make_exchange(
         caller: the user and vhost.
         name: of the exchange.
         kind: its type.
-        options: what it shall be like.
-        more_checks: what a version checks beside, before a new exchange is made.
+        options: its options.
+        more_checks: further checks of a version, before a new exchange is created.
     """
     vhost = caller.vhost
     if name not in vhost.exchanges:

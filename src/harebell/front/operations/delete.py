@@ -1,4 +1,4 @@
-"""Delete queues and exchanges, in steps: what has many bindings takes several turns."""
+"""Delete queues and exchanges, in steps: many bindings take several turns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harebell.model.vhost import VHost
 
 
 def deletable_queue(caller: Caller, name: str, *, if_unused: bool, if_empty: bool) -> Queue | None:
-    """Find a queue to delete; None when there is none.
+    """Find a queue to delete; None if it does not exist.
 
     Raises:
         Refusal: the user may not configure it, or one of the conditions does not hold.
@@ -26,25 +26,25 @@ def deletable_queue(caller: Caller, name: str, *, if_unused: bool, if_empty: boo
 
 
 def deletable_exchange(caller: Caller, name: str, *, if_unused: bool = False) -> Exchange | None:
-    """Find an exchange to delete; None when there is none.
+    """Find an exchange to delete; None if it does not exist.
 
     Raises:
-        Refusal: the user may not configure it, or it is in use and that matters.
+        Refusal: the user may not configure it, or it is in use with if-unused.
     """
     check(caller, CONFIGURE, EXCHANGE, name)
     return caller.vhost.find_exchange_to_delete(name, if_unused=if_unused)
 
 
 def deletion(vhost: VHost, thing: Queue | Exchange | None, finish: Callable[[], object]) -> Step:
-    """The steps that delete a queue or an exchange: its bindings first.
+    """Return the steps that delete a queue or an exchange: its bindings first.
 
-    The conditions of the deletion hold at the beginning and at the end: a queue that has to be
-    empty and is not any more stays, without the bindings that are removed by then.
+    The conditions of the deletion are checked at the beginning and at the end: a queue that must be
+    empty and is not any more is kept, without the bindings that were removed.
 
     Args:
         vhost: of the queue or exchange.
-        thing: the queue or exchange; None when there is none.
-        finish: deletes it without bindings, and answers.
+        thing: the queue or exchange; None if it does not exist.
+        finish: deletes it without bindings, and replies.
     """
 
     def step() -> bool:
@@ -62,13 +62,13 @@ def exchange_deletion(
     exchange: Exchange | None,
     answer: Callable[[], object] | None = None,
 ) -> Step:
-    """The steps that delete an exchange, unless another has its name by then.
+    """Return the steps that delete an exchange, unless another has its name by then.
 
     Args:
         vhost: of the exchange.
         name: of the exchange.
-        exchange: None when there is none of that name.
-        answer: what follows; None for nothing.
+        exchange: None if it does not exist.
+        answer: called afterwards; None for nothing.
     """
 
     def finish() -> None:

@@ -12,7 +12,7 @@ def readable_queue(caller: Caller, name: str) -> Queue:
     """Find a queue to read from.
 
     Raises:
-        Refusal: the user may not read it, there is none, or it is exclusive to others.
+        Refusal: the user may not read it, or it does not exist or is exclusive to another owner.
     """
     check(caller, READ, QUEUE, name)
     return caller.vhost.queue(name, caller.owner)

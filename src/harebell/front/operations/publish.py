@@ -1,4 +1,4 @@
-"""Publish: which exchange a message goes to, and which queues take it at once."""
+"""Publish: find the exchange of a message, and the queues that can deliver it at once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def writable_exchange(
     """Find an exchange to publish to.
 
     Args:
-        principal: who publishes.
+        principal: the publisher.
         name: of the exchange.
         internal: makes the version's error for an exchange that is internal.
 
     Raises:
-        Refusal: the user may not write to it, or there is none.
+        Refusal: the user may not write to it, or it does not exist.
     """
     check(principal, WRITE, EXCHANGE, name)
     exchange = principal.vhost.exchange(name)
@@ -39,11 +39,11 @@ def writable_exchange(
 
 
 def takers(queues: tuple[Queue, ...], message: Message) -> tuple[Queue, ...]:
-    """The queues that would deliver a message at once: what the flag `immediate` asks for.
+    """Return the queues that can deliver a message at once, for the flag `immediate`.
 
-    AMQP before 0-9-1 lets a publisher ask for that. A queue can deliver at once when nothing waits
-    in it and one of its consumers is ready. Every other queue does not get the message, and when
-    none can, it goes back to its publisher.
+    AMQP before 0-9-1 has this flag. A queue can deliver at once if no message waits in it and one
+    of its consumers is ready. Other queues do not get the message, and if none can, it is returned
+    to its publisher.
     """
     return tuple(queue for queue in queues if _delivers_at_once(queue, message))
 
@@ -59,7 +59,7 @@ def _delivers_at_once(queue: Queue, message: Message) -> bool:
 
 
 def routes_of(unroutable: Sequence[Message]) -> str:
-    """The first routing keys and exchanges of messages that no queue gets, for an error."""
+    """Return the first routing keys and exchanges of unroutable messages, for an error."""
     routes = dict.fromkeys((message.exchange, message.routing_key) for message in unroutable)
     shown = ", ".join(
         f"'{key}' at exchange '{exchange}'" for exchange, key in list(routes)[:_SHOWN_ROUTES]

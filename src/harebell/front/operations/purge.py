@@ -10,11 +10,11 @@ from harebell.front.operations.get import readable_queue
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What became of a purge.
+    """The result of a purge.
 
     Args:
         count: the number of removed messages.
-        recorded: whether the answer has to wait for the commit that gathers now.
+        recorded: whether the reply must wait for the current commit.
     """
 
     count: int
@@ -22,10 +22,10 @@ class Purged:
 
 
 def purge_queue(caller: Caller, name: str) -> Purged:
-    """Drop what is ready in a queue; deliveries that are out stay out.
+    """Drop the ready messages of a queue; unacknowledged ones are not affected.
 
     Raises:
-        Refusal: the user may not read it, there is none, or it is exclusive to others.
+        Refusal: the user may not read it, or it does not exist or is exclusive to another owner.
     """
     queue = readable_queue(caller, name)
     count = queue.purge()
