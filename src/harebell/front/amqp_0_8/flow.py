@@ -27,7 +27,7 @@ def resume(channel: WindowedChannel, method: methods_older.ChannelResume) -> Non
 
 
 def ping(channel: WindowedChannel, method: methods_older.ChannelPing) -> None:
-    """channel.ping, or channel.pong: reply with channel.pong."""
+    """channel.ping, or channel.pong: reply with channel.ok."""
     channel.connection.send(channel.number, methods_older.ChannelOk())
 
 

@@ -105,7 +105,7 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
 
 
 def cancel_ok(channel: Channel, method: methods.BasicCancelOk) -> None:
-    """basic.cancel-ok: ignored; a client may answer the broker's basic.cancel."""
+    """basic.cancel-ok: accepted only after a basic.cancel of the broker."""
     if not channel.cancelled:
         raise hard(503, "unimplemented method", _CLASS, 31)
 

@@ -23,7 +23,7 @@ class Settings:
         product: the server property `product`. Clients depend on it and on the version: kombu and
             Celery, for example, set a prefetch per channel only for RabbitMQ 3.
         version: the server property `version`: the version of RabbitMQ whose behaviour it has.
-        information: the server property `information`: Harebell and its version.
+        information: the server property `information`: the name of this broker.
         platform: the server property `platform`.
         frame_max: largest frame offered, in bytes.
         channel_max: most channels offered.
