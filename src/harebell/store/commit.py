@@ -1,10 +1,9 @@
-"""Group commit: while one batch is being made durable, the next one gathers.
+"""Group commit: while one batch is written and synced, the next one gathers.
 
-The loop gathers a batch from everything that changed, somebody performs it (a thread, or a
-simulation), and the loop finishes it. There is one batch at a time. Within a batch the order is:
-definitions, the redo file if a transaction is in it, records, syncs, removals; so no record is on
-disk without its queue's definition, and nothing is removed before the records that make it
-superfluous are on disk.
+The event loop gathers a batch of all changes, the sync thread (or a test) performs it, and the
+event loop finishes it. There is one batch at a time. Within a batch the order is: definitions, the
+redo file for a transaction, records, syncs, removals; so no record is on disk without the
+definition of its queue, and nothing is removed before the records that replace it are on disk.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, *_NO_HANDLES)
 
 
 class Write:
-    """Octets for one segment.
+    """Bytes for one segment.
 
     Args:
         segment: where they go.
@@ -51,17 +50,17 @@ class Write:
 
 
 class CommittedLog(Protocol):
-    """A log, as a batch collects and commits its changes."""
+    """A log as the group commit uses it."""
 
     def collect(self) -> Any:
-        """The changes for the next batch; None when there are none."""
+        """Return the changes for the next batch; None if there are none."""
 
     def committed(self, part: Any) -> object:
-        """The changes of a part are on disk."""
+        """Note that the changes of a part are on disk."""
 
 
 class Part:
-    """What one log has for a batch.
+    """The changes of one log in a batch.
 
     Args:
         log: the log.
@@ -86,7 +85,7 @@ class Part:
 
 
 class Direct:
-    """The work of a batch that is nothing but writes to open files and their syncs.
+    """A batch that consists of writes to open files and their syncs only.
 
     Attributes:
         writes: file descriptors, octets, and their offsets.
@@ -103,7 +102,7 @@ class Direct:
 
 
 class Batch:
-    """One commit's work.
+    """The work of one commit.
 
     Args:
         ticket: the commit's number.
@@ -143,7 +142,7 @@ class Batch:
         self._written = 0
         self._syncing = False
         self._made: dict[str, None] = {}
-        # Segments that are on disk, and whose files were let go for others.
+        # Segments that are synced, and whose files were closed to open others.
         self._let_go: set[Segment] = set()
         self._redo = redo
         self._handles = handles
@@ -164,13 +163,13 @@ class Batch:
                 self._sync_all()
             self._remove()
         except OSError as error:
-            # What cannot be opened was not synced, and no sync has failed.
+            # A file that cannot be opened was not synced, and no sync has failed.
             if error.errno in _NO_HANDLES or (error.errno in _FULL and not self._syncing):
                 self._syncing = False
                 self.stalled = error
             else:
                 self.failed = error
-        except Exception as error:  # a thread has nobody to raise to: the shell ends the process
+        except Exception as error:  # a thread cannot raise: the server ends the process
             self.failed = error
 
     def direct(self) -> Direct | None:
@@ -208,13 +207,13 @@ class Batch:
 
     @contextmanager
     def _certainly(self) -> Iterator[None]:
-        """Whatever goes wrong meanwhile is not tried again: `_syncing` stays set."""
+        """Run a step that must not be tried again after an error: `_syncing` stays set."""
         self._syncing = True
         yield
         self._syncing = False
 
     def _write_redo(self) -> None:
-        """Make what is to be written certain before any of it is written."""
+        """Write and sync the redo file before any of its writes is done."""
         planned = [
             (write.segment.path, write.start, write.data)
             for part in self.parts
@@ -224,7 +223,7 @@ class Batch:
             return
         self._open_early()
         with self._certainly():
-            # What was written early comes before the writes, and is not in the redo file.
+            # Early writes precede these writes, and are not in the redo file.
             self._sync_all(early_only=True)
         self._redo.write(planned)
         with self._certainly():
@@ -260,7 +259,7 @@ class Batch:
         segment.writer = self._opened(segment, create=write.start == 0)
 
     def _opened(self, segment: Segment, *, create: bool) -> File:
-        """The file of a segment; those that are written to already make room for it."""
+        """Return the open file of a segment."""
         self._let_go.discard(segment)
         try:
             return self._files.open(segment.path, create=create)
@@ -270,7 +269,7 @@ class Batch:
             return self._files.open(segment.path, create=create)
 
     def _make_do(self) -> bool:
-        """Let files go, what is written synced before; False when there are none."""
+        """Close synced files to free descriptors; False if there are none."""
         writes = [write for part in self.parts for write in part.writes]
         done = {write.segment: None for write in writes[: self._written]}
         done.update({segment: None for part in self.parts for segment in part.early})
@@ -283,7 +282,7 @@ class Batch:
         return self._handles.let_writers_go() or bool(found)
 
     def _close(self, synced: Iterable[Segment]) -> None:
-        """Let files go that are synced."""
+        """Close files that are synced."""
         for segment in synced:
             self._let_go.add(segment)
             file, segment.writer = segment.writer, None
@@ -310,7 +309,7 @@ class Batch:
         except OSError as error:
             if error.errno not in _NO_HANDLES or early_only:
                 raise
-            # Files come first and are open: it is a folder that could not be opened.
+            # Files are synced first and are open: it is a directory that could not be opened.
             self._close(segments)
             self._handles.let_writers_go()
             self._files.sync_all([], folders)
@@ -325,14 +324,14 @@ class Batch:
         for part in self.parts:
             for segment in part.removals:
                 _remove_file(self._files, segment.path)
-                # One by one: a younger segment must not go for good before an older one of which it
-                # says what is settled.
+                # One by one: a younger segment must not be removed before an older one, for which
+                # it has settlements.
                 self._sync_names(part.folder)
             if part.gone:
                 for name in self._files.names(part.folder):
                     _remove_file(self._files, f"{part.folder}/{name}")
                 _remove_folder(self._files, part.folder)
-                # After the definitions forget it, nothing would tell what came back.
+                # The definitions forget it now: it would not be found if it reappeared.
                 self._sync_names(part.folder.rpartition("/")[0])
 
     def _sync_names(self, folder: str) -> None:
@@ -341,7 +340,7 @@ class Batch:
 
 
 def _make_room(write: Write) -> None:
-    """Write space ahead of what comes behind a write, or let go what is not needed any more.
+    """Write space ahead behind a write, or truncate space that is not needed any more.
 
     Raises:
         OSError: the disk refuses.
@@ -356,12 +355,12 @@ def _make_room(write: Write) -> None:
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-            # There is no room for what is not there yet, but what is there has its place.
+            # No room for space ahead is no error: the data itself was written.
             write.ahead = 0
 
 
 def write_all(file: File, data: bytes | memoryview, offset: int) -> None:
-    """Write all octets at an offset, in as many calls as it takes.
+    """Write all bytes at an offset, in as many calls as necessary.
 
     Raises:
         OSError: the disk refuses; ENOSPC also when nothing at all could be written.
@@ -390,7 +389,7 @@ def _remove_folder(files: Files, folder: str) -> None:
 
 
 class GroupCommit(Commit):
-    """The commit of a store.
+    """The group commit of a store.
 
     Args:
         files: the disk.
@@ -417,24 +416,24 @@ class GroupCommit(Commit):
         self._handles = handles
 
     def changed(self) -> None:
-        """Definitions changed, and a reply waits for them."""
+        """Note changed definitions with a waiting reply."""
         self.waiting = True
         self.urgent = True
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is something for the commit that gathers."""
+        """Return whether there are changes for the gathering commit."""
         return self.urgent or self.waiting or bool(self.dirty)
 
     def close_up(self) -> None:
-        """Nothing more comes to the commit that gathers: take what was kept for this moment."""
+        """Close the gathering commit: add what was kept for this moment."""
         for call in self.closing:
             call()
 
     def gather(self) -> Batch | None:
-        """Everything that changed, as a batch; None without any, or while it has to wait.
+        """Return a batch of all changes; None if there are none, or while it has to wait.
 
-        Whoever waits gets a batch even when nothing is left to do, for it is its end that tells.
+        With waiting replies there is a batch even if nothing has changed: its end releases them.
         """
         if self.flying is not None or self.pinned:
             return None
@@ -464,7 +463,7 @@ class GroupCommit(Commit):
         return self.flying
 
     def finish(self, batch: Batch) -> None:
-        """The batch was performed: what it wrote is on disk."""
+        """Finish a batch that was performed: what it wrote is on disk."""
         assert batch is self.flying
         assert batch.stalled is None
         assert batch.failed is None

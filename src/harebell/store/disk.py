@@ -1,4 +1,4 @@
-"""The store on disk: opens logs, and holds what they share."""
+"""The store on disk: opens logs, and has the parts that they share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DIGITS = 32
 
 
 class DiskStore(Store):
-    """Logs and definitions in one folder.
+    """Logs and definitions in one directory.
 
     Args:
         files: the folder.
@@ -83,7 +83,7 @@ class DiskStore(Store):
         self.logs: dict[str, DurableLog] = {}
         self._lags: dict[str, int] = {}
         self._rng = rng
-        # Whose logs have nothing on disk from before this process.
+        # Identities of logs that had nothing on disk at the start.
         self._new: set[str] = set()
         self._segment_octets = segment_octets
         self._clean = clean
@@ -105,7 +105,7 @@ class DiskStore(Store):
             raise refused("cannot read how many segments there are", error) from None
 
     def _finish_commit(self) -> None:
-        """Write what the last process was about to write for a transaction."""
+        """Finish the writes of a transaction that the last process began."""
         try:
             done = self.redo.replay()
         except OSError as error:
@@ -116,13 +116,13 @@ class DiskStore(Store):
             )
 
     def new_identity(self) -> str:
-        """A name for a new log that no log ever had: 32 hexadecimal digits."""
+        """Return a new, unique identity for a log: 32 hexadecimal digits."""
         identity = self._rng(_DIGITS // 2).hex()
         self._new.add(identity)
         return identity
 
     def set_durability(self, identity: str, durability: Durability | None) -> None:
-        """How durable the logs of an identity are from now on; None: as all others."""
+        """Set the durability of the logs of an identity; None for the default."""
         lag = None if durability is None else lag_of(durability, self.interval_ms)
         if lag == self._lags.get(identity):
             return
@@ -131,20 +131,20 @@ class DiskStore(Store):
         else:
             self._lags[identity] = lag
         if lag == 0:
-            # A queue whose messages are on disk has to be on disk itself.
+            # A queue whose messages are on disk must be on disk itself.
             self.definitions.be_durable()
         for log in self.logs.values():
             if log.identity.partition("-")[0] == identity:
                 self.files.delay(log.folder, lag)
 
     def take_back(self, identity: str, position: int) -> None:
-        """At the start: rows from a position on are of a batch that was not committed."""
+        """Remove, at the start, the rows of an uncommitted batch from a position on."""
         self._refused[identity] = position
 
     def open_log(
         self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
     ) -> Log:
-        """The log of that identity: what it held when it is durable, empty when it is new.
+        """Open the log of an identity: with its records if it is durable, empty if it is new.
 
         Raises:
             DiskError: the disk fails to read it.
@@ -185,7 +185,7 @@ class DiskStore(Store):
         return log
 
     def tidy(self, identities: Iterable[str]) -> None:
-        """At the start: forget what transient queues left, and look for logs without a definition.
+        """Remove, at the start, files of transient queues, and find logs without a definition.
 
         Args:
             identities: of the logs that belong to a queue.
@@ -214,13 +214,13 @@ class DiskStore(Store):
             self.definitions.drop("dropped", (identity,))
 
     def close(self) -> None:
-        """End in good order; perform batches until there are no more, then `shut`."""
+        """Close cleanly: perform batches until none is left, then `shut`."""
         self.commit.close_up()
         for log in self.logs.values():
             log.close()
 
     def describe(self) -> None:
-        """Write down what there is, for the next start, when nothing will change any more."""
+        """Store the inventory for the next start, when there are no more changes."""
         inventory.write(
             self.files, {identity: len(log.segments) for identity, log in self.logs.items()}
         )
@@ -233,7 +233,7 @@ class DiskStore(Store):
     # --- for the logs ---------------------------------------------------------------------------
 
     def closed(self, log: SegmentedLog) -> None:
-        """A log is deleted: a durable one's files have to go, if need be after a restart."""
+        """Remove the files of a deleted log, after a restart if necessary."""
         self._new.discard(log.identity.partition("-")[0])
         if self.logs.pop(log.identity, None) is not None:
             self.definitions.put("dropped", (log.identity,), {})
@@ -241,12 +241,12 @@ class DiskStore(Store):
             self.files.delay(log.folder, None)
 
     def removed(self, log: DurableLog) -> None:
-        """A deleted log's files are gone."""
+        """Note that the files of a deleted log are removed."""
         self.definitions.drop("dropped", (log.identity,))
         self.commit.waiting = True
 
     def write_now(self, segment: Segment, folder: str, data: bytes, offset: int) -> None:
-        """Write octets of a segment without a batch, and without a sync.
+        """Write bytes of a segment outside a batch, without a sync.
 
         Raises:
             OSError: the disk refuses.
@@ -258,17 +258,17 @@ class DiskStore(Store):
             file.close()
 
     def file_of(self, segment: Segment, folder: str) -> File:
-        """A segment's file, open to be written without a batch.
+        """Return the open file of a segment for writes outside a batch.
 
         Raises:
             OSError: the disk refuses.
         """
-        # A batch that is to make the file may be under way and not have come that far.
+        # The batch that creates the file may be in progress.
         self.files.make_folder(folder)
         return self.files.open(segment.path, create=True)
 
     def stretch(self, segment: Segment, octets: int) -> int:
-        """How much space to write ahead in a segment, now that so many octets are added to it.
+        """Return how much space to write ahead in a segment that gets so many bytes.
 
         The space doubles, so a queue with little in it has little more on disk.
         """
@@ -278,17 +278,17 @@ class DiskStore(Store):
         return max(0, min(end, AHEAD_MOST_BYTES, segment.limit - end))
 
     def go_on(self, step: Step) -> None:
-        """Write or read a large message, if need be in several turns."""
+        """Write or read a large message, in several turns if necessary."""
         if not step():
             self.work.later(step)
 
     def unspill(self, segment: Segment) -> None:
-        """A segment of a transient log is not needed any more."""
+        """Remove a segment of a transient log."""
         self.handles.close(segment)
         try:
             self.files.remove(segment.path)
         except OSError as error:
-            # The next start empties the folder.
+            # The next start empties the directory.
             self.report("warning", f"cannot remove {segment.path}: {error}")
 
     def _empty(self, folder: str) -> None:

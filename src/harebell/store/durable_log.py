@@ -1,6 +1,6 @@
-"""The log of a durable queue: what is appended and settled, and what of that a batch writes.
+"""The log of a durable queue: append, settle, and collect the writes of a commit.
 
-Where messages stand is in `row`, how a log is found again after a restart is in `recovery`.
+`segmented_log` finds and reads records, `recovery` opens a log after a restart.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _LARGE = LARGE_RECORD_BYTES
 
 
 class DurableLog(SegmentedLog):
-    """Records in segments.
+    """A log whose records survive a restart.
 
     Args:
-        store: what all logs share.
-        identity: of the log.
-        keep_all: whether all its messages outlive the process, not the persistent ones alone.
+        store: the store.
+        identity: the identity of the log.
+        keep_all: whether all its messages survive a restart, not only persistent ones.
         segment_octets: the size of a segment.
     """
 
@@ -51,13 +51,13 @@ class DurableLog(SegmentedLog):
         self._early: list[Segment] = []
         self._early_from = _EARLY
         self._gone = False
-        # The batch of which it has rows.
+        # The batch whose rows are being appended.
         self._staging = 0
 
     # --- per message ----------------------------------------------------------------------------
 
     def append(self, message: Message) -> int:
-        """Add a record at the end; returns its position."""
+        """Append a record; return its position."""
         tail = self._tail
         if tail is None or tail.buffer.start + tail.buffer.size >= tail.limit:
             tail = self._next_segment()
@@ -90,7 +90,7 @@ class DurableLog(SegmentedLog):
         return position
 
     def _own_segment(self) -> Segment:
-        """The segment for a large message: one without any, and none comes behind it."""
+        """Return a segment for a large message: an empty one, which gets no other message."""
         tail = self._tail
         if tail is None or tail.positions.count:
             tail = self._next_segment()
@@ -98,29 +98,29 @@ class DurableLog(SegmentedLog):
         return tail
 
     def _add_large(self, tail: Segment, now: int, message: Message, keep: int) -> None:
-        """Add a large message to a segment of its own."""
+        """Append a large message to a segment of its own."""
         before = tail.buffer.take()
         at = tail.buffer.start
         large = LargeRecord(before, at, self.seed, self._end, now, message, keep)
         tail.positions.add(at)
         tail.hold_large(large, self.seed)
-        # The body may be that of other logs, too.
+        # Other logs may have the same body.
         self._gauge.hold(message)
         self.has_large = True
 
     def _stage(self) -> int:
-        """A row of a batch comes; what its record says of itself."""
+        """Note a row of a batch; return the mark for its record."""
         commit = self._commit
         if self._staging != commit.staging:
             self._staging = commit.staging
             commit.staged.append((self.identity, self._end))
-            # That there are rows is on disk with the first of them, or they could not be told
-            # from others after a crash.
+            # Committed with the first row: after a crash the rows could not be told
+            # from other records otherwise.
             commit.joint = True
         return 1 | _STAGED
 
     def settle(self, position: int) -> int:
-        """The record at a position will not be needed again."""
+        """Settle the record at a position."""
         segment = self._find(position)
         if segment is None or not segment.positions.settle(position):
             return 0
@@ -135,7 +135,7 @@ class DurableLog(SegmentedLog):
         return 0
 
     def see(self, position: int) -> int:
-        """Everything below a position was handed out: keep the mark on disk ahead of that."""
+        """Note that records below a position were delivered; keep the mark on disk ahead."""
         if self._settlements.see(position) and not self.dirty:
             self._touch()
         return 0
@@ -143,7 +143,7 @@ class DurableLog(SegmentedLog):
     # --- now and then ---------------------------------------------------------------------------
 
     def settle_range(self, first: int, end: int) -> int:
-        """Settle every record from `first` up to, not including, `end`."""
+        """Settle all records from `first` up to, not including, `end`."""
         for segment in list(self.segments):
             if segment.first >= end or segment.positions.end() <= first:
                 continue
@@ -158,31 +158,31 @@ class DurableLog(SegmentedLog):
         return self._forget_counts(first, end)
 
     def seen(self) -> int:
-        """When opened: every record below this position may have been handed out before."""
+        """Return the position below which records may have been delivered before the start."""
         return self._seen
 
     def set_count(self, position: int, count: int) -> int:
-        """Remember how many deliveries of a record have failed."""
+        """Set the delivery count of a record."""
         if self._set_count(position, count):
             self._settlements.counted(position, count)
             self._touch()
         return 0
 
     def cut_at(self, octets: int) -> int:
-        """Go on in a new segment from this size on, or from the next one on."""
+        """Start new segments at this size, from the current or the next segment on."""
         self._limit = octets
         if self._tail is not None:
             self._tail.limit = octets
         return 0
 
     def sync_soon(self) -> int:
-        """What was settled so far shall be part of the next commit."""
+        """Make the settlements so far part of the next commit."""
         if self.dirty:
             self._commit.urgent = True
         return 0
 
     def delete(self) -> int:
-        """Let every record go, and the files too."""
+        """Delete all records and files."""
         self._gone = True
         self._live = 0
         self._gauge.take(self._held)
@@ -200,7 +200,7 @@ class DurableLog(SegmentedLog):
         return 0
 
     def adopt(self, found: Found) -> None:
-        """Take over what the log held when it was opened."""
+        """Take the segments and marks that recovery has found."""
         self.segments = list(found.segments)
         self.has_large = bool(self.segments)
         self._seen = found.seen
@@ -217,7 +217,7 @@ class DurableLog(SegmentedLog):
                 self._emptied(segment)
 
     def take_back(self, position: int) -> int:
-        """When opened: rows from a position on are of a batch that was not committed."""
+        """Remove, after opening, the rows of an uncommitted batch from a position on."""
         self._commit.joint = True
         count = 0
         position = self.next(position)
@@ -230,14 +230,14 @@ class DurableLog(SegmentedLog):
         return count
 
     def _is_row(self, segment: Segment, position: int) -> bool:
-        """Whether a record is a row of some batch; one that cannot be read is none."""
+        """True if a record is a row of a batch; False if it cannot be read."""
         try:
             return self._reader.is_row(segment, segment.positions.offset(position))
         except OSError:
             return False
 
     def close(self) -> int:
-        """The store ends in good order: say what was handed out."""
+        """Store the exact mark of delivered records, for a clean end."""
         if self._tail is not None and not self._gone:
             self._write_settlements(self._tail)
             self._settlements.write_end(self._tail.buffer, self._end, self._clock.ms)
@@ -247,7 +247,7 @@ class DurableLog(SegmentedLog):
     # --- batches --------------------------------------------------------------------------------
 
     def collect(self) -> Part | None:
-        """What is to be written now; called when a batch is gathered."""
+        """Return what is to be written; called when a commit is gathered."""
         self.dirty = False
         part = Part(self, self.folder)
         handles = self._store.handles
@@ -286,7 +286,7 @@ class DurableLog(SegmentedLog):
         return part if part.writes or part.early or part.removals else None
 
     def _collect_large(self, segment: Segment, part: Part) -> None:
-        """Write the large message of a segment, which is read from memory until that is done."""
+        """Write the large message of a segment; it is read from memory until that is done."""
         if segment.large is not None:
             for at, octets in segment.large.pieces():
                 part.writes.append(Write(segment, at, octets, True))
@@ -294,7 +294,7 @@ class DurableLog(SegmentedLog):
             segment.made = True
 
     def committed(self, part: Part) -> int:
-        """The batch is on disk."""
+        """Note that the commit is on disk."""
         handles = self._store.handles
         for write in part.writes:
             segment = write.segment
@@ -323,7 +323,7 @@ class DurableLog(SegmentedLog):
     # --- inside ---------------------------------------------------------------------------------
 
     def _touch(self) -> int:
-        """The next batch has something to do here."""
+        """Add the log to the next commit."""
         if not self.dirty:
             self.dirty = True
             self._commit.dirty.append(self)
@@ -331,7 +331,7 @@ class DurableLog(SegmentedLog):
         return 0
 
     def _next_segment(self) -> Segment:
-        """Go on in a new segment, unless there is nothing in the present one."""
+        """Start a new segment, unless the current one is empty."""
         tail = self._tail
         if tail is not None and tail.positions.count == 0:
             return tail
@@ -353,13 +353,14 @@ class DurableLog(SegmentedLog):
         return fresh
 
     def _write_early(self, segment: Segment) -> int:
-        """Write what the newest segment has gathered without waiting for a batch.
+        """Write what the newest segment has gathered, without waiting for a commit.
 
-        Publishers that are faster than the syncs fill no memory that way. The next batch syncs it.
+        So publishers that are faster than the syncs do not fill the memory. The next commit syncs
+        it.
         """
         if self._commit.joint or segment.stretching or segment.buffer.size > _EARLY_MOST:
-            # A part of a transaction must not be on disk ahead of the rest of it, space must not be
-            # written over what belongs there, and a large message would keep the loop waiting.
+            # Not for a part of a transaction, which must not be on disk before the rest, not while
+            # space is written ahead at the same place, and not for a large message, which blocks.
             return 0
         at = segment.buffer.start
         data = segment.buffer.take()
@@ -378,7 +379,7 @@ class DurableLog(SegmentedLog):
         return 0
 
     def _emptied(self, segment: Segment) -> int:
-        """Nothing in a segment is live."""
+        """Remove a segment without unsettled records."""
         self._forget_recalled(segment)
         if segment is not self._tail:
             self._leave(segment)
@@ -388,14 +389,14 @@ class DurableLog(SegmentedLog):
         return 0
 
     def _write_settlements(self, tail: Segment) -> None:
-        """Write down what was settled and counted since the last batch."""
+        """Write the settlements and counts since the last commit."""
         for first, end in self._settlements.write(tail.buffer, self._end, self._clock.ms):
             if first < tail.first:
                 for segment in self.segments[self._index(first) : self._index(end - 1) + 1]:
                     tail.refer(segment.first)
 
     def _carry_over(self, tail: Segment) -> int:
-        """Repeat what leaving segments say of others that stay (FORMAT.md, invariant 2)."""
+        """Repeat the notes of removed segments about others that stay (FORMAT.md, invariant 2)."""
         told: set[int] = set()
         for leaving in self._leaving:
             told.update(leaving.targets or ())

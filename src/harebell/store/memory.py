@@ -1,4 +1,4 @@
-"""The log in memory: records live until they are settled, and are counted on the gauge."""
+"""The log in memory: records stay until they are settled; the gauge counts them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harebell.store.memory_files import MemoryFiles
 
 
 class MemoryLog(Log):
-    """One queue's records, as objects.
+    """The records of one queue, as objects.
 
     Args:
         gauge: where the records' octets are counted.
@@ -28,17 +28,17 @@ class MemoryLog(Log):
         self._records = Sequence()
 
     def append(self, message: Message) -> int:
-        """Add a record at the end; returns its position."""
+        """Append a record; return its position."""
         self._gauge.hold(message)
         return self._records.append(message)
 
     def read(self, position: int) -> Message | None:
-        """The record at a position; None when it was settled."""
+        """Return the record at a position; None if it is settled."""
         record: Message | None = self._records.get(position)
         return record
 
     def settle(self, position: int) -> int:
-        """Forget the record at a position."""
+        """Remove the record at a position."""
         record: Message | None = self._records.take(position)
         if record is not None:
             self._counts.pop(position, None)
@@ -46,32 +46,32 @@ class MemoryLog(Log):
         return 0
 
     def first(self) -> int:
-        """The smallest position that is not settled; `end()` when there is none."""
+        """Return the smallest unsettled position; `end()` if there is none."""
         return self._records.first()
 
     def end(self) -> int:
-        """The position that the next record will get."""
+        """Return the position that the next record gets."""
         return self._records.next
 
     def settle_range(self, first: int, end: int) -> int:
-        """Forget the records from `first` up to, not including, `end`."""
+        """Remove the records from `first` up to, not including, `end`."""
         for position in range(first, end):
             self.settle(position)
         return 0
 
     def next(self, position: int) -> int:
-        """The smallest position from `position` on that is not settled; `end()` without one."""
+        """Return the smallest unsettled position from `position` on; `end()` if there is none."""
         end = self._records.next
         while position < end and self._records.get(position) is None:
             position += 1
         return min(position, end)
 
     def live(self) -> int:
-        """How many records there are."""
+        """Return how many records there are."""
         return self._records.count
 
     def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
-        """How far so many records go, or so many octets of their bodies."""
+        """Return how far that many records reach, or that many bytes of their bodies."""
         reached, count, total = position, 0, 0
         position = self.next(position)
         while position < end and count < messages:
@@ -86,59 +86,59 @@ class MemoryLog(Log):
         return reached, count, total
 
     def octets(self) -> int:
-        """Memory is not counted by log."""
+        """Return 0: memory is not counted per log."""
         return 0
 
     def see(self, position: int) -> int:
-        """Nothing outlives the process that could ask."""
+        """Do nothing: the log does not survive a restart."""
         return 0
 
     def seen(self) -> int:
-        """Nothing was there before."""
+        """Return 0: the log was empty at the start."""
         return 0
 
     def count(self, position: int) -> int:
-        """How many deliveries of a record have failed."""
+        """Return the delivery count of a record."""
         return self._counts.get(position, 0)
 
     def counted(self) -> list[int]:
-        """The positions whose deliveries have failed."""
+        """Return the positions with a delivery count."""
         return sorted(self._counts)
 
     def set_count(self, position: int, count: int) -> int:
-        """Remember how many deliveries of a record have failed."""
+        """Set the delivery count of a record."""
         self._counts[position] = count
         return 0
 
     def time_of(self, position: int) -> int:
-        """Memory keeps no times."""
+        """Return 0: append times are not kept."""
         return 0
 
     def at_time(self, moment: int) -> int:
-        """Memory keeps no times."""
+        """Return the first position: append times are not kept."""
         return self.first()
 
     def retain(self, octets: int, moment: int) -> int:
-        """There are no segments here."""
+        """Do nothing: there are no segments."""
         return self.first()
 
     def cut_at(self, octets: int) -> int:
-        """There are no segments here."""
+        """Do nothing: there are no segments."""
         return 0
 
     def sync_soon(self) -> int:
-        """There is nothing to sync."""
+        """Do nothing: there is nothing to sync."""
         return 0
 
     def delete(self) -> int:
-        """Forget every record."""
+        """Remove all records."""
         for position in self._records.numbers():
             self.settle(position)
         return 0
 
 
 class MemoryDefinitions(Definitions):
-    """Definitions that live as long as this object."""
+    """Definitions in memory."""
 
     __slots__ = ("_rows",)
 
@@ -146,20 +146,20 @@ class MemoryDefinitions(Definitions):
         self._rows: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
 
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Add a definition, or replace it where it stands."""
+        """Add or replace a definition."""
         self._rows.setdefault(kind, {})[key] = dict(fields)
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
-        """Remove a definition; a missing one is fine."""
+        """Remove a definition; a missing one is no error."""
         self._rows.get(kind, {}).pop(key, None)
 
     def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
-        """Every definition of a kind, in the order of their making."""
+        """Return all definitions of a kind, in the order of creation."""
         return list(self._rows.get(kind, {}).items())
 
 
 class MemoryStore(Store):
-    """Opens logs in memory.
+    """A store in memory.
 
     Args:
         gauge: where every log counts its octets.
@@ -171,18 +171,18 @@ class MemoryStore(Store):
         self._gauge = gauge
         self._made = 0
         self.commit = Commit()
-        # Nobody waits for memory: everything in it is as safe as it will ever be.
+        # No commit is needed: records in memory are never safer than now.
         self.commit.done = self.commit.ticket
         self.definitions = MemoryDefinitions()
         self.files = MemoryFiles()
 
     def new_identity(self) -> str:
-        """A number is enough for names that nobody meets again."""
+        """Return a new identity: a number is enough, as it is never stored."""
         self._made += 1
         return f"{self._made:032x}"
 
     def open_log(
         self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
     ) -> Log:
-        """An empty log: memory does not outlive the process, durable or not."""
+        """Return an empty log."""
         return MemoryLog(self._gauge)

@@ -1,11 +1,11 @@
-"""One segment of a log: its place, its header, and the octets that are not on disk yet.
+"""A segment of a log: its file name, header, and the bytes that are not on disk yet.
 
 | header | written | being written | written early | in the buffer | not used |
                    ^ flying_at                     ^ buffer.start  ^ end      ^ ahead
 
-Octets that mean nothing are written ahead of the records: a sync of what overwrites others costs
-half of one that lets the file grow, for the file system has no sizes and places to write down.
-They are no zeros, so that a sector that a disk lost does not look like them.
+Unused bytes are written ahead of the records: a sync after overwriting bytes costs half of one
+after the file has grown, as the file system need not write size and block map. The bytes are not
+zeros, so that a lost sector, which reads as zeros, differs from them.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ _UNUSED = b"not used"
 
 
 def unused(offset: int, octets: int) -> bytes:
-    """What stands in space that was written ahead, from an offset on."""
+    """Return the bytes for space written ahead at an offset."""
     phase = offset % len(_UNUSED)
     return (_UNUSED * (octets // len(_UNUSED) + 2))[phase : phase + octets]
 
 
 def seed_of(identity: str) -> int:
-    """Where the checksums of a log's records start from."""
+    """Return the seed of the checksums of a log."""
     return crc32c(identity.encode("ascii"))
 
 
 def file_name(first: int) -> str:
-    """The name of the segment whose first message has this position; names sort as they do."""
+    """Return the file name of a segment by its first position; names sort by position."""
     return f"{first:020d}{SUFFIX}"
 
 
 def first_of(name: str) -> int:
-    """The position in a segment's name; -1 for another name."""
+    """Return the position of a file name; -1 for another name."""
     digits = name.removesuffix(SUFFIX)
     return int(digits) if name.endswith(SUFFIX) and digits.isdecimal() else -1
 
@@ -63,7 +63,7 @@ def _identity_octets(identity: str) -> tuple[bytes, int]:
 
 
 def encode_header(identity: str, first: int, time: int, seen: int, before: int = 0) -> bytes:
-    """The 64 octets at the beginning of a segment.
+    """Return the 64-byte header of a segment.
 
     Args:
         identity: of the log.
@@ -78,7 +78,7 @@ def encode_header(identity: str, first: int, time: int, seen: int, before: int =
 
 
 def decode_header(data: bytes) -> tuple[bytes, int, int, int] | None:
-    """(identity octets with suffix, first, seen, before) of a header; None when it is damaged."""
+    """Return (identity with suffix, first, seen, before) of a header; None if it is damaged."""
     if len(data) < HEADER_OCTETS:
         return None
     magic, crc = _HEADER.unpack_from(data)
@@ -89,31 +89,31 @@ def decode_header(data: bytes) -> tuple[bytes, int, int, int] | None:
 
 
 def mark_of(identity: str) -> bytes:
-    """A log's identity as `decode_header` gives it."""
+    """Return the identity of a log in the form of `decode_header`."""
     octets, suffix = _identity_octets(identity)
     return octets + suffix.to_bytes(8, "little")
 
 
 class RecalledMessage(Protocol):
-    """A large message that was read back and not taken yet; see `Recalled`."""
+    """A fetched large message that was not taken yet; see `Recalled`."""
 
     message: Message
 
     def empty(self) -> int:
-        """Let the message go; it can be read again."""
+        """Release the message; it can be read again."""
 
 
 class SegmentRecall(Protocol):
-    """Reads the large message of a segment, in slices; see `Recall`."""
+    """Reads the large message of a segment in slices; see `Recall`."""
 
     waiting: list[Callable[[], object]]
 
     def go_on(self) -> bool:
-        """Read a slice; True when the message is there."""
+        """Read a slice; True when the message is complete."""
 
 
 class Segment:
-    """A run of a log's records in one file.
+    """Consecutive records of a log in one file.
 
     Args:
         folder: of the log.
@@ -197,32 +197,32 @@ class Segment:
         self.writer = None
 
     def hold_large(self, large: LargeRecord, seed: int) -> None:
-        """Its only message is large, and stays an object until it is on disk."""
+        """Hold its only message, a large one, as an object until it is on disk."""
         self.large = large
         self.buffer = RecordBuffer(large.end, seed)
 
     def goes_on(self, written: int, seed: int) -> None:
-        """The file exists and has that many octets; more are added behind them."""
+        """Continue an existing file of that size."""
         self.buffer = RecordBuffer(written, seed)
         self.made = True
 
     def take(self) -> bytes:
-        """The octets of the buffer, to be written; they are `flying` until then."""
+        """Take the bytes of the buffer for writing; they are `flying` until they are on disk."""
         self.flying_at = self.buffer.start
         self.flying = self.buffer.take()
         return self.flying
 
     def put_back(self, data: bytes, at: int, seed: int) -> None:
-        """Octets that were just taken from the buffer could not be written."""
+        """Return bytes to the buffer that could not be written."""
         self.buffer = RecordBuffer(at, seed)
         self.buffer.raw(data)
 
     def end(self) -> int:
-        """The size that the file will have."""
+        """Return the size that the file will have."""
         return self.buffer.start + self.buffer.size
 
     def refer(self, first: int) -> None:
-        """Records here speak of messages in the segment that begins with this position."""
+        """Note that records here refer to messages in the segment with this first position."""
         if first != self.first:
             if self.targets is None:
                 self.targets = set()

@@ -27,12 +27,12 @@ _LARGE = LARGE_RECORD_BYTES
 
 
 class SegmentedLog(Log):
-    """The segments of one log, without gaps of which anybody asks.
+    """The segments of one log.
 
     Args:
-        store: what all logs share.
-        identity: of the log.
-        folder: where its files are.
+        store: the store.
+        identity: the identity of the log.
+        folder: the directory of its files.
 
     Attributes:
         segments: the oldest first.
@@ -44,11 +44,11 @@ class SegmentedLog(Log):
         self.folder = folder
         self.seed = seed_of(identity)
         self.segments: list[Segment] = []
-        # The segment that was found last, where the next position most likely is.
+        # The segment found last, which most likely has the next position.
         self._near: Segment | None = None
         self._end = 0
         self._live = 0
-        # Octets that the memory gauge counts.
+        # Bytes that the memory gauge counts.
         self._held = 0
         self._store = store
         self._gauge: Gauge = store.gauge
@@ -60,14 +60,14 @@ class SegmentedLog(Log):
     # --- where ----------------------------------------------------------------------------------
 
     def first(self) -> int:
-        """The smallest position that is not settled; `end()` when there is none."""
+        """Return the smallest unsettled position; `end()` if there is none."""
         for segment in self.segments:
             if segment.positions.live:
                 return segment.positions.next(segment.first)
         return self._end
 
     def next(self, position: int) -> int:
-        """The smallest position from `position` on that is not settled; `end()` without one."""
+        """Return the smallest unsettled position from `position` on; `end()` if there is none."""
         segment = self._find(position)
         if segment is not None:
             found = segment.positions.next(position)
@@ -82,15 +82,15 @@ class SegmentedLog(Log):
         return self._end
 
     def end(self) -> int:
-        """The position that the next record will get."""
+        """Return the position that the next record gets."""
         return self._end
 
     def live(self) -> int:
-        """How many records are not settled."""
+        """Return how many records are not settled."""
         return self._live
 
     def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
-        """How far so many records that are not settled go, or so many octets."""
+        """Return how far that many unsettled records reach, or that many bytes."""
         reached, count, total = position, 0, 0
         for segment in self.segments[self._index(position) :]:
             if segment.first >= end or count >= messages:
@@ -114,13 +114,13 @@ class SegmentedLog(Log):
         return reached, count, total
 
     def octets(self) -> int:
-        """Octets that the log takes."""
+        """Return the size of the log in bytes."""
         return sum([segment.end() for segment in self.segments])
 
     # --- reading --------------------------------------------------------------------------------
 
     def read(self, position: int) -> Message | None:
-        """The record at a position; None when it was settled, or cannot be read."""
+        """Return the record at a position; None if it is settled or cannot be read."""
         segment = self._find(position)
         if segment is None or segment.positions.settled(position):
             return None
@@ -137,7 +137,7 @@ class SegmentedLog(Log):
         return message
 
     def far(self, position: int) -> bool:
-        """Whether a record is the large one of a segment on disk, and was not fetched."""
+        """True if a record is a large one on disk that was not fetched."""
         segment = self._find(position)
         return (
             segment is not None
@@ -151,7 +151,7 @@ class SegmentedLog(Log):
         )
 
     def fetch(self, position: int, done: Callable[[], object]) -> None:
-        """Read such a record in slices; it is far no longer when `done` is called."""
+        """Read a far record in slices; it is no longer far when `done` is called."""
         segment = self._find(position)
         assert segment is not None, "it is far"
         if segment.recall is None:
@@ -161,7 +161,7 @@ class SegmentedLog(Log):
             segment.recall.waiting.append(done)
 
     def pour(self, position: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of records until there are enough; returns the position to go on from."""
+        """Make rows of records until the builder is full; return the position to continue from."""
         builder = into
         while position < end and not builder.full:
             position = self.next(position)
@@ -178,7 +178,7 @@ class SegmentedLog(Log):
         return min(position, end)
 
     def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
-        """Make a record a row; False when it cannot be read and that is the end."""
+        """Make a row of a record; False if it cannot be read and the builder stops."""
         try:
             well = self._reader.pour(segment, segment.positions.offset(position), position, builder)
             why = "its octets are damaged"
@@ -191,15 +191,15 @@ class SegmentedLog(Log):
         return builder.damaged(position)
 
     def count(self, position: int) -> int:
-        """How many deliveries of a record have failed."""
+        """Return the delivery count of a record."""
         return 0 if self._counted is None else self._counted.get(position, 0)
 
     def counted(self) -> list[int]:
-        """The positions whose deliveries have failed."""
+        """Return the positions with a delivery count."""
         return sorted(self._counted or ())
 
     def _set_count(self, position: int, count: int) -> bool:
-        """Remember how many deliveries of a record have failed; False when it was settled."""
+        """Set the delivery count of a record; False if it is settled."""
         segment = self._find(position)
         if segment is None or segment.positions.settled(position):
             return False
@@ -209,18 +209,18 @@ class SegmentedLog(Log):
         return True
 
     def time_of(self, position: int) -> int:
-        """When a record was appended, in milliseconds since 1970; 0 when it cannot be read."""
+        """Return when a record was appended, in milliseconds since 1970; 0 if it cannot be read."""
         message = self.read(position)
         return 0 if message is None else message.timestamp
 
     def at_time(self, moment: int) -> int:
-        """The first position appended at `moment` or later; `end()` without one."""
+        """Return the first position appended at `moment` or later; `end()` if there is none."""
         return position_at(self, self.segments, moment)
 
-    # --- letting go -----------------------------------------------------------------------------
+    # --- remove segments ------------------------------------------------------------------------
 
     def retain(self, octets: int, moment: int) -> int:
-        """Let whole old segments go, never the one that is written to; returns `first()`."""
+        """Remove old segments, never the one that is written to; return `first()`."""
         total = self.octets() if octets else 0
         while len(self.segments) > 1:
             oldest = self.segments[0]
@@ -232,11 +232,11 @@ class SegmentedLog(Log):
         return self.first()
 
     def _emptied(self, segment: Segment) -> int:
-        """Nothing in a segment is live: it may go."""
+        """Remove a segment without unsettled records."""
         raise NotImplementedError
 
     def _leave(self, segment: Segment) -> int:
-        """A segment belongs to the log no longer."""
+        """Remove a segment from the log."""
         self.segments.remove(segment)
         if self._near is segment:
             self._near = None
@@ -245,26 +245,26 @@ class SegmentedLog(Log):
         return self.release(segment, segment.held)
 
     def _forget_recalled(self, segment: Segment) -> None:
-        """The large message that was fetched for a segment is not wanted any more."""
+        """Release the fetched large message of a segment."""
         if segment.recalled is not None:
             self._store.handles.blocks.remove(segment.recalled)
             segment.recalled = None
 
     def _forget_large(self, segment: Segment) -> None:
-        """The large message of a segment is on disk, or gone."""
+        """Release the large message of a segment, which is on disk or settled."""
         if segment.large is not None:
             self._gauge.let_go(segment.large.message)
             segment.large = None
 
     def release(self, segment: Segment, octets: int) -> int:
-        """So many octets of a segment are not in memory any more."""
+        """Subtract bytes of a segment that are no longer in memory."""
         segment.held -= octets
         self._held -= octets
         self._gauge.take(octets)
         return 0
 
     def _forget_counts(self, first: int, end: int) -> int:
-        """The records from `first` up to, not including, `end` are settled."""
+        """Forget the counts of settled records from `first` up to, not including, `end`."""
         if self._counted:
             for position in [each for each in self._counted if first <= each < end]:
                 del self._counted[position]
@@ -282,7 +282,7 @@ class SegmentedLog(Log):
             )
 
     def _find(self, position: int) -> Segment | None:
-        """The segment that has a position."""
+        """Return the segment with a position."""
         near = self._near
         if near is not None:
             index = position - near.first
@@ -298,7 +298,7 @@ class SegmentedLog(Log):
         return None
 
     def _index(self, position: int) -> int:
-        """The index of the last segment that begins at or before a position, 0 without one."""
+        """Return the index of the last segment that begins at or before a position, or 0."""
         return max(bisect_right(self.segments, position, key=_first) - 1, 0)
 
 
