@@ -81,6 +81,8 @@ class RecordBuffer:
             keep: whether it outlives the process; with STAGED it is a row of a batch, too.
         """
         exchange, key = message.exchange.encode(), message.routing_key.encode()
+        if max(len(exchange), len(key)) > _NAME_MOST:
+            raise ValueError(f"a name has at most {_NAME_MOST} octets")
         priority = message.priority
         flags = (
             _HAS_HEADERS * message.has_headers

@@ -99,9 +99,10 @@ class DurableLog(SegmentedLog):
 
     def _add_large(self, tail: Segment, now: int, message: Message, keep: int) -> None:
         """Append a large message to a segment of its own."""
-        before = tail.buffer.take()
-        at = tail.buffer.start
-        large = LargeRecord(before, at, self.seed, self._end, now, message, keep)
+        at = tail.buffer.start + tail.buffer.size
+        # This may raise: what the buffer has must be there still.
+        large = LargeRecord(b"", at, self.seed, self._end, now, message, keep)
+        large.before = tail.buffer.take()
         tail.positions.add(at)
         tail.hold_large(large, self.seed)
         # Other logs may have the same body.

@@ -35,11 +35,11 @@ class LargeRecord:
         keep: as for `RecordBuffer.message`.
 
     Attributes:
-        message: as given.
+        before, message: as given.
         end: the offset behind the record.
     """
 
-    __slots__ = ("_before", "_padding", "_prefix", "_time", "end", "message", "offset")
+    __slots__ = ("_padding", "_prefix", "_time", "before", "end", "message", "offset")
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LargeRecord:
         head = data[_COVERED : record_octets(data, 0)]
         size = _COVERED + len(head) + len(message.body)
         total = crc32c(message.body, crc32c(head, seed))
-        self._before = before
+        self.before = before
         self._prefix = _SUM.pack(size, total) + head
         self._padding = bytes(-size % _ALIGN)
         self.message = message
@@ -68,8 +68,8 @@ class LargeRecord:
     def pieces(self) -> list[tuple[int, bytes]]:
         """What is to be written: offsets in the file, and octets."""
         found = []
-        at = self.offset - len(self._before)
-        for octets in (self._before, self._prefix, self.message.body, self._padding):
+        at = self.offset - len(self.before)
+        for octets in (self.before, self._prefix, self.message.body, self._padding):
             if octets:
                 found.append((at, octets))
             at += len(octets)

@@ -234,3 +234,14 @@ def test_a_small_message_and_one_in_memory_are_not_far() -> None:
     assert [turns.log.far(at) for at in range(3)] == [True, False, False]
     assert not turns.log.far(99)
     assert IDENTITY in turns.log.folder
+
+
+def test_a_name_that_no_record_holds_leaves_the_log_as_it_was() -> None:
+    bench = Bench()
+    log = bench.log()
+    with pytest.raises(ValueError, match="at most 255"):
+        log.append(message(LARGE, key="k" * 256))
+    log.append(message(LARGE))
+    log.append(message(b"next"))
+    bench.commit()
+    assert [bench.again().log().read(at).body for at in range(2)] == [LARGE, b"next"]
