@@ -88,6 +88,9 @@ _RABBITMQ = Need(
     ours=True,
 )
 _OPENSSL = Need("openssl", "makes certificates", "openssl", _program("openssl"), ours=True)
+_PROMETHEUS = Need(
+    "prometheus", "checks and scrapes the metrics", "prometheus", _program("promtool"), ours=True
+)
 _STRACE = Need("strace", "plants faults at system calls", "strace", _program("strace"), ours=True)
 
 _DOCUMENTS = Need(
@@ -102,7 +105,10 @@ _BUILD = (_VENV, _COMPILER, _LIBC, _HEADERS)
 NEEDS: dict[str, tuple[Need, ...]] = {
     "run": _BUILD,
     "demo": (*_BUILD, _JAVA),
-    "test": (*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ, _OPENSSL, _STRACE, _DOCUMENTS),
+    "test": (
+        *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
+        *(_OPENSSL, _PROMETHEUS, _STRACE, _DOCUMENTS),
+    ),
 }
 
 

@@ -30,9 +30,9 @@ PYTHON = VENV / "bin" / "python"
 SOURCE = ROOT / "src" / "harebell"
 NODE = ROOT / "tests" / "interop" / "node"
 EXTRAS = {
-    "run": (),
-    "demo": ("spark", "demo"),
-    "test": ("dev", "spark", "demo", "interop", "fuzz"),
+    "run": ("management",),
+    "demo": ("management", "spark", "demo"),
+    "test": ("management", "dev", "spark", "demo", "interop", "fuzz"),
 }
 
 

@@ -62,7 +62,7 @@ class MemoryWire:
         self.connection: Any = connection
         self.arrived = bytearray()
         self.reading = True
-        connection.shell = self
+        connection.transport = self
 
     def unread(self) -> bool:
         """Whether octets lie in the socket: what is written here is read at once."""
@@ -128,7 +128,7 @@ class MemorySite:
         self.broker = Broker(
             MemoryStore(self.gauge), self.gauge, headers_of, EDITOR, Clock(_MORNING_MS)
         )
-        self.hub = ConnectionRegistry(self.gauge)
+        self.registry = ConnectionRegistry(self.gauge)
         self.users = Users(os.urandom, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
         self.settings = Settings(
@@ -138,15 +138,17 @@ class MemorySite:
     def connect(self, address: str = "127.0.0.1") -> MemoryWire:
         """A new connection from that address."""
         origin = Origin(address, 50_000)
-        connection = Arrival(self.broker, self.users, self.hub, self.settings, origin, self.now)
+        connection = Arrival(
+            self.broker, self.users, self.registry, self.settings, origin, self.now
+        )
         return MemoryWire(self, connection)
 
     def turn(self) -> None:
         """The end of a turn, repeated until nobody has anything left to do."""
-        self.hub.relieve()
-        while self.hub.dirty:
-            for connection in self.hub.take_dirty():
-                connection.shell.flush()
+        self.registry.relieve()
+        while self.registry.dirty:
+            for connection in self.registry.take_dirty():
+                connection.transport.flush()
 
     def pass_time(self, seconds: float, step: float = 0.5) -> None:
         """Let the clock run, with the broker's tick."""
@@ -156,9 +158,9 @@ class MemorySite:
             self.now = min(self.now + step, until)
             self.broker.clock.advance(round(self.now * 1000) - round(before * 1000))
             self.broker.tick()
-            for connection in list(self.hub.connections):
+            for connection in list(self.registry.connections):
                 connection.tick(self.now)
-            self.broker.events.alarms(self.hub.short_of())
+            self.broker.events.alarms(self.registry.short_of())
             self.turn()
 
     def logged(self, *words: str) -> bool:

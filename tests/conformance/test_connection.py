@@ -430,7 +430,7 @@ def test_a_client_that_just_goes_away_leaves_nothing_behind(
     other.queue("gone")
     found = other.get("q")
     assert (found.body, found.method.redelivered) == (b"body", True)
-    assert len(memory.hub.connections) == 1
+    assert len(memory.registry.connections) == 1
 
 
 def test_a_broker_that_stops_says_so(connect_memory: Connect, memory: MemorySite) -> None:

@@ -268,10 +268,10 @@ def test_what_happens_in_another_vhost_is_told_in_the_first(
 
 def test_an_alarm_is_told_when_it_comes_and_when_it_goes(watcher: Peer, memory: MemorySite) -> None:
     _listen(watcher, "alarm.*")
-    memory.hub.set_short("disk", True)
+    memory.registry.set_short("disk", True)
     memory.pass_time(1.0)
     memory.broker.events.tell()
-    memory.hub.set_short("disk", False)
+    memory.registry.set_short("disk", False)
     memory.pass_time(1.0)
     memory.broker.events.tell()
     assert [(key, headers["source"]) for key, headers in _heard(watcher)] == [

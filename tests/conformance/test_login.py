@@ -40,7 +40,7 @@ def test_anonymous_clients_are_the_user_that_the_settings_name(kind: type[AnyPee
     assert peer.greet().mechanisms == b"PLAIN AMQPLAIN ANONYMOUS"
     peer.send(start_ok("ANONYMOUS", b"somebody@example.org"))
     peer.expect(m.ConnectionTune)
-    assert [link.user.name for link in site.hub.connections] == ["guest"]
+    assert [link.user.name for link in site.registry.connections] == ["guest"]
 
 
 def test_nobody_is_anonymous_unless_the_settings_say_who(connect_memory: Connect) -> None:
@@ -77,10 +77,10 @@ def test_nobody_logs_in_to_act_for_another_user(kind: type[AnyPeer]) -> None:
     site, peer = connected(kind)
     peer.greet()
     peer.send(start_ok("PLAIN", b"other\0guest\0guest"))
-    assert [link.user.name for link in site.hub.connections] == [""]
+    assert [link.user.name for link in site.registry.connections] == [""]
     assert site.logged("127.0.0.1", "leave the authorization identity empty")
     same, other = connected(kind)
     other.greet()
     other.send(start_ok("PLAIN", b"guest\0guest\0guest"))
     other.expect(m.ConnectionTune)
-    assert [link.user.name for link in same.hub.connections] == ["guest"]
+    assert [link.user.name for link in same.registry.connections] == ["guest"]

@@ -71,5 +71,5 @@ def test_errors_on_an_open_connection_are_no_failures_of_negotiation(
         peer = connect_memory().open()
         peer.send(m.BasicQos(1, 0))
         peer.expect_connection_close(540, "NOT_IMPLEMENTED - prefetch_size!=0 (1)", "basic.qos")
-    assert len(memory.hub.handshake_throttle) == 0
+    assert len(memory.registry.handshake_throttle) == 0
     connect_memory().open()

@@ -166,7 +166,7 @@ def test_a_message_that_is_not_acknowledged_in_time_waits_like_a_rejected_one(
     peer.expect_delivery(b"m")
     site = peer.site
     assert isinstance(site, MemorySite)
-    overdue = DeliveryAckTimeout(site.hub, 0)
+    overdue = DeliveryAckTimeout(site.registry, 0)
     until = site.now + 2
     while site.now < until:
         site.pass_time(0.25)

@@ -99,7 +99,7 @@ def connection08(data: bytes) -> None:
         pass
     assert not reader.data, "the output ends inside a frame"
     shell.connection.eof()
-    assert not broker.hub.connections
+    assert not broker.registry.connections
     assert not broker.internal_errors(), broker.internal_errors()
 
 
@@ -113,7 +113,7 @@ class _Shell:
 
     def __init__(self, connection: object) -> None:
         self.connection = connection
-        connection.shell = self  # type: ignore[attr-defined]
+        connection.transport = self  # type: ignore[attr-defined]
 
     def succeed(self, successor: object) -> None:
         """The version is known."""

@@ -60,11 +60,11 @@ def _talk(parts: list[bytes]) -> tuple[list[bytes], MemoryBroker]:
         output += connection.take_output(1.0)
     found = _frames(output)
     connection.eof()
-    assert not broker.hub.connections
+    assert not broker.registry.connections
     for _ in range(3):
         broker.clock.advance(SESSION_LIFETIME_SECONDS * 1_000)
         broker.broker.timers.run()
-    assert not broker.hub.sessions, "a session outlives its lifetime"
+    assert not broker.registry.sessions, "a session outlives its lifetime"
     assert broker.gauge.unread == 0, "octets of bodies that will never be whole are counted"
     assert all(not queue.consumers for queue in broker.vhost.queues.values())
     # How often completion is told depends on the reads.

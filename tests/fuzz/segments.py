@@ -103,11 +103,11 @@ def _talk(parts: list[bytes]) -> tuple[list[bytes], MemoryBroker]:
         _frames(line.take_output(now))
     _expect(line.closing, "a silent peer is still connected")
     line.eof()
-    for session in list(broker.hub.named_sessions.values()):
+    for session in list(broker.registry.named_sessions.values()):
         session.end()
-    _expect(not broker.hub.connections, "a connection is left")
+    _expect(not broker.registry.connections, "a connection is left")
     _expect(all(not q.consumers for q in broker.vhost.queues.values()), "a consumer is left")
-    _expect(broker.hub.gauge.unread == 0, "half a message is still counted")
+    _expect(broker.registry.gauge.unread == 0, "half a message is still counted")
     # How many commands are told to be complete, or accepted, together depends on the reads.
     kept = [each for each in found if each[12:14] not in (b"\x02\x0a", b"\x04\x02")]
     return [each for each, _ in groupby(kept)], broker

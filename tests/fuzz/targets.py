@@ -129,7 +129,7 @@ def _talk(parts: list[bytes]) -> tuple[list[object], MemoryBroker]:
         reader.feed(connection.take_output(now))
     assert connection.closing, "a silent peer is still connected"
     connection.eof()
-    assert not broker.hub.connections
+    assert not broker.registry.connections
     assert not broker.vhost.queues or all(not q.consumers for q in broker.vhost.queues.values())
     # How many confirms leave together depends on the reads, and so does how many of several
     # connection.close are read before the output side of the socket is shut down.

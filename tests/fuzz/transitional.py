@@ -80,7 +80,7 @@ def _talk(parts: list[bytes]) -> tuple[list[bytes], MemoryBroker]:
         connection.tick(now)
         connection.take_output(now)
     connection.eof()
-    assert not broker.hub.connections
+    assert not broker.registry.connections
     return said, broker
 
 

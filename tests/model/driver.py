@@ -212,4 +212,4 @@ class Driver:
             self.run((9, 1), delete, "delete_queue", name, False, False)
         self.vanish(9)
         assert self.real.gauge.used == 0, f"{self.real.gauge.used} octets are still counted"
-        assert not self.real.hub.connections
+        assert not self.real.registry.connections

@@ -18,12 +18,12 @@ class Line:
 
     def __init__(self, arrival: BaseConnection) -> None:
         object.__setattr__(self, "link", arrival)
-        arrival.shell = self
+        arrival.transport = self
 
     def succeed(self, successor: BaseConnection) -> None:
         """The version is known."""
         object.__setattr__(self, "link", successor)
-        successor.shell = None
+        successor.transport = None
 
     def flush(self) -> None:
         """Nobody writes for a line: its holder takes the output."""

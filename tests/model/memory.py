@@ -1,4 +1,4 @@
-"""The real broker without sockets: front, hub, model, store and users, driven by hand."""
+"""The real broker without sockets: front, registry, model, store and users, driven by hand."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MemoryBroker:
         self.clock = Clock()
         self.store = self.make_store()
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
-        self.hub = ConnectionRegistry(self.gauge)
+        self.registry = ConnectionRegistry(self.gauge)
         self.users = Users(rng, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.journal: list[tuple[str, str]] = []
@@ -89,7 +89,7 @@ class MemoryBroker:
         """A connection from a new peer."""
         self._ports += 1
         peer = Peer("127.0.0.1", self._ports)
-        return Line(Arrival(self.broker, self.users, self.hub, self.settings, peer, now))
+        return Line(Arrival(self.broker, self.users, self.registry, self.settings, peer, now))
 
     def internal_errors(self) -> list[str]:
         """What the broker logged about its own faults."""

@@ -84,7 +84,7 @@ class DiskBroker(MemoryBroker):
     def finish(self, batch: Any) -> None:
         """A batch is on disk: let out what waited for it."""
         self.disk_store.commit.finish(batch)
-        self.hub.committed()
+        self.registry.committed()
         self.broker.committed()
 
 

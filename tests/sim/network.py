@@ -93,15 +93,15 @@ class World:
 
     def flush(self) -> None:
         """Write the connections that have output, as the shell does once per turn."""
-        hub = self.broker.hub
+        registry = self.broker.registry
         for _ in range(1000):
-            hub.relieve()
-            dirty = hub.take_dirty()
+            registry.relieve()
+            dirty = registry.take_dirty()
             if not dirty:
                 return
             for connection in dirty:
-                if connection.shell is not None:
-                    connection.shell.flush()
+                if connection.transport is not None:
+                    connection.transport.flush()
         raise AssertionError("connections keep each other busy for ever")
 
     def _tick(self) -> None:
@@ -133,7 +133,7 @@ class Link:
         self._to_write = bytearray()
         self._unread: list[bytes] = []
         self.waiting = 0
-        connection.shell = self
+        connection.transport = self
 
     def succeed(self, connection: Connection) -> None:
         """The broker has read the protocol header: another object goes on."""
@@ -245,7 +245,7 @@ class Link:
         """The broker is gone from one moment to the next, with all that it had read and written."""
         self.dead = True
         self.world.note("die", self.number, b"")
-        self.connection.shell = None
+        self.connection.transport = None
         self.world.links.remove(self)
         if self.client is not None:
             client, self.client = self.client, None
@@ -264,7 +264,7 @@ class Link:
         self.dead = True
         self.world.note("cut", self.number, b"")
         self.connection.eof()
-        self.connection.shell = None
+        self.connection.transport = None
         self.world.links.remove(self)
         self._to_write.clear()
         if self.client is not None:

@@ -132,7 +132,7 @@ class Scenario:
         for link in list(self.world.links):
             link.cut()
         self.world.flush()
-        assert not self.world.broker.hub.connections, "a connection outlived its peer"
+        assert not self.world.broker.registry.connections, "a connection outlived its peer"
 
     def settle(self) -> None:
         """Everything that waits for a disk is done."""
@@ -169,11 +169,11 @@ class Scenario:
         self.settle()
         broker = self.world.broker
         assert broker.gauge.used == 0, f"{broker.gauge.used} octets are counted, the queues empty"
-        assert not broker.hub.blocked
+        assert not broker.registry.blocked
         assert all(not q.consumers and not q.unacked for q in broker.vhost.queues.values())
         assert not broker.internal_errors(), broker.internal_errors()
         # What was deleted was excused, and cannot come back either.
-        broker.hub.take_dirty()
+        broker.registry.take_dirty()
 
 
 class PowerScenario(Scenario):

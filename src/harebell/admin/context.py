@@ -27,7 +27,7 @@ class AdminContext:
     Args:
         broker: the broker.
         users: its users.
-        hub: its connections.
+        registry: its connections.
         definitions: where users and permissions are stored.
         clock: returns seconds, monotonic.
         log: takes a level and a line.
@@ -37,14 +37,14 @@ class AdminContext:
         self,
         broker: Broker,
         users: Users,
-        hub: ConnectionRegistry,
+        registry: ConnectionRegistry,
         definitions: SqliteDefinitions,
         clock: Callable[[], float],
         log: Callable[[str, str], None],
     ) -> None:
         self.broker = broker
         self.users = users
-        self.hub = hub
+        self.registry = registry
         self.definitions = definitions
         self.clock = clock
         self.log = log
@@ -86,7 +86,7 @@ class AdminContext:
 
     def disconnect(self, reason: str, which: Callable[[BaseConnection], bool]) -> int:
         """Close some connections with 320 and a reason; returns how many."""
-        found = [connection for connection in self.hub.connections if which(connection)]
+        found = [connection for connection in self.registry.connections if which(connection)]
         now = self.clock()
         for connection in found:
             connection.force_close(reason, now)

@@ -24,7 +24,7 @@ class Arrival(BaseConnection):
     """A connection before its version is known.
 
     Args:
-        broker, users, hub, settings, peer, now: as for `BaseConnection`.
+        broker, users, registry, settings, peer, now: as for `BaseConnection`.
 
     Attributes:
         successor: the connection that followed; None until then.
@@ -34,19 +34,19 @@ class Arrival(BaseConnection):
         self,
         broker: Broker,
         users: Users,
-        hub: ConnectionRegistry,
+        registry: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now)
+        super().__init__(broker, users, registry, settings, peer, now)
         self.successor: BaseConnection | None = None
         self._first = b""
-        hub.connections.add(self)
-        hub.accepted += 1
-        self.origin = hub.accepted
-        hub.pending_logins.add(self.origin, peer.address)
-        if hub.handshake_throttle.blocked(peer.address, now):
+        registry.connections.add(self)
+        registry.accepted += 1
+        self.origin = registry.accepted
+        registry.pending_logins.add(self.origin, peer.address)
+        if registry.handshake_throttle.blocked(peer.address, now):
             self.cut()
 
     def receive(self, data: bytes | memoryview, now: float) -> None:
@@ -63,7 +63,7 @@ class Arrival(BaseConnection):
             self._refuse()
             return
         rest, self._first = self._first[HEADER_OCTETS:], b""
-        self._succeed(opener(self.broker, self.users, self.hub, self.settings, self.peer, now))
+        self._succeed(opener(self.broker, self.users, self.registry, self.settings, self.peer, now))
         if self.successor is not None:
             self.successor.receive(rest, now)
 
@@ -76,19 +76,19 @@ class Arrival(BaseConnection):
 
     def _succeed(self, successor: BaseConnection) -> None:
         """Replace the arrival by the connection of its version."""
-        hub = self.hub
-        hub.connections.discard(self)
-        hub.connections.add(successor)
+        registry = self.registry
+        registry.connections.discard(self)
+        registry.connections.add(successor)
         successor.origin = self.origin
         successor.connected_at = self.connected_at
         successor.deadline = self.deadline
         successor.congested = self.congested
         self.successor = successor
         self.closing = True
-        shell: Any = self.shell
-        successor.shell, self.shell = shell, None
-        if shell is not None:
-            shell.succeed(successor)
+        transport: Any = self.transport
+        successor.transport, self.transport = transport, None
+        if transport is not None:
+            transport.succeed(successor)
         successor.begin()
 
     def tick(self, now: float) -> None:

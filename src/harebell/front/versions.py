@@ -51,4 +51,4 @@ OPENERS: dict[str, Callable[..., BaseConnection]] = {
     "0-10": _amqp_0_10,
     "0-10t": _amqp_0_10_transitional,
 }
-"""Version -> the connection, called with broker, users, hub, settings, peer and now."""
+"""Version -> the connection, called with broker, users, registry, settings, peer and now."""

@@ -95,11 +95,13 @@ class App:
             self.logger.flush = self.flush_soon
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
-        self.hub = ConnectionRegistry(gauge, self.broker.work)
-        self.hub.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
-        self.hub.pending_logins.most = config.unauthenticated_connection_max
-        self.hub.pending_logins.most_per_address = config.unauthenticated_connection_max_per_address
-        self.overdue = DeliveryAckTimeout(self.hub, config.consumer_timeout)
+        self.registry = ConnectionRegistry(gauge, self.broker.work)
+        self.registry.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
+        self.registry.pending_logins.most = config.unauthenticated_connection_max
+        self.registry.pending_logins.most_per_address = (
+            config.unauthenticated_connection_max_per_address
+        )
+        self.overdue = DeliveryAckTimeout(self.registry, config.consumer_timeout)
         self.broker.stages.room = self.storage.room_for_stages(config)
         self.broker.stages.report = self.logger.write
         self.users = Users(
@@ -208,7 +210,7 @@ class App:
         return Flusher(
             self.loop,
             storage.store.commit,
-            self.hub,
+            self.registry,
             gathered=lambda: storage.definitions.gathered,
             after=storage.after_batch,
             sync_in=storage.sync_in,
@@ -220,7 +222,7 @@ class App:
 
     def _go_on(self) -> None:
         """A commit is on disk: send the confirms and answers that waited for it."""
-        turns = self.hub.turns
+        turns = self.registry.turns
         turns.begin_anyway(turns.own)
         try:
             self.broker.committed()
@@ -249,7 +251,7 @@ class App:
         context = AdminContext(
             self.broker,
             self.users,
-            self.hub,
+            self.registry,
             self.storage.definitions,
             self.clock,
             self.logger.write,
@@ -282,13 +284,13 @@ class App:
         for listener in self.listeners:
             listener.server.close()
         now = self.clock()
-        for connection in list(self.hub.connections):
+        for connection in list(self.registry.connections):
             connection.force_close("shutdown", now)
         self.flush_soon()
         await self._let_them_read(now)
-        for connection in list(self.hub.connections):
-            if connection.shell is not None:
-                connection.shell.abort()
+        for connection in list(self.registry.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
         for handle in (self._ticking, self._alarm):
             if handle is not None:
                 handle.cancel()
@@ -307,13 +309,14 @@ class App:
         """
         until = began + self.config.shutdown_grace_seconds
         quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)
-        turns = self.hub.turns
-        while (self.hub.connections or turns.busy) and (now := self.clock()) < until:
+        turns = self.registry.turns
+        while (self.registry.connections or turns.busy) and (now := self.clock()) < until:
             if (
                 now >= quiet
                 and not turns.busy
                 and not any(
-                    each.shell is not None and each.shell.unsent() for each in self.hub.connections
+                    each.transport is not None and each.transport.unsent()
+                    for each in self.registry.connections
                 )
             ):
                 return
@@ -323,7 +326,7 @@ class App:
         """Write everything to disk, and mark the data directory as cleanly closed."""
         while self.storage.store.commit.pinned:
             # A pinned operation must be in one commit as a whole, so it is run to its end first.
-            self.hub.turns.next_turn()
+            self.registry.turns.next_turn()
         drained = await self.flusher.drain(limits.STORE_END_SECONDS)
         if drained:
             self.storage.store.close()
@@ -341,7 +344,7 @@ class App:
 
     def has_room(self) -> bool:
         """True if another connection leaves enough file descriptors for the store."""
-        room = len(self.hub.connections) < self._most_connections
+        room = len(self.registry.connections) < self._most_connections
         if not room and not self._turned_away:
             self.logger.write(
                 "warning",
@@ -353,7 +356,7 @@ class App:
 
     def accept(self, peer: Peer) -> BaseConnection:
         """Return the connection object for an accepted peer."""
-        return Arrival(self.broker, self.users, self.hub, self.settings, peer, self.clock())
+        return Arrival(self.broker, self.users, self.registry, self.settings, peer, self.clock())
 
     def flush_soon(self) -> None:
         """Schedule `flush` for the end of this turn."""
@@ -367,7 +370,7 @@ class App:
 
     def _next_turn(self) -> None:
         self.storage.tell_time()
-        turns = self.hub.turns
+        turns = self.registry.turns
         crowded = turns.busy
         try:
             turns.next_turn()
@@ -383,17 +386,17 @@ class App:
     def flush(self) -> None:
         """Write every connection that has output; new output is written in the next turn."""
         now = self.clock()
-        self.hub.relieve()
+        self.registry.relieve()
         self.flusher.look()
-        dirty = in_turns(self.hub.take_dirty())
+        dirty = in_turns(self.registry.take_dirty())
         until = now + limits.WRITE_TURN_SECONDS
         for at, connection in enumerate(dirty):
-            if connection.shell is not None:
-                connection.shell.flush(now)
+            if connection.transport is not None:
+                connection.transport.flush(now)
             if at % _LOOK_WRITES == _LOOK_WRITES - 1 and self.clock() > until:
-                self.hub.dirty_again(dirty[at + 1 :])
+                self.registry.dirty_again(dirty[at + 1 :])
                 break
-        if self.hub.dirty:
+        if self.registry.dirty:
             self.flush_soon()
 
     def _wake_at(self, due: int) -> None:
@@ -407,7 +410,7 @@ class App:
 
     def run_due(self) -> None:
         """Run the due timers within the work budget of this turn."""
-        turns = self.hub.turns
+        turns = self.registry.turns
         if turns.begin(turns.own):
             try:
                 self.timers.run()
@@ -418,7 +421,7 @@ class App:
         self.storage.tell_time()
         self.run_due()
         self._wake_at(self.timers.due)
-        if self.hub.dirty:
+        if self.registry.dirty:
             self.flush_soon()
         self.flusher.look()
 
@@ -430,11 +433,11 @@ class App:
         self._look_at_disk()
         if self.tls is not None:
             self.tls.look()
-        for connection in list(self.hub.connections):
+        for connection in list(self.registry.connections):
             connection.tick(now)
         self.overdue.look(now)
-        self.broker.events.alarms(self.hub.short_of())
-        turns = self.hub.turns
+        self.broker.events.alarms(self.registry.short_of())
+        turns = self.registry.turns
         turns.begin_anyway(turns.own)
         try:
             self.broker.tick()
@@ -442,8 +445,8 @@ class App:
             turns.end()
         self._trimmer.look(self.broker.gauge.used)
         self._wake_at(self.timers.due)
-        self.hub.relieve()
-        if self.hub.dirty:
+        self.registry.relieve()
+        if self.registry.dirty:
             self.flush_soon()
         self.flusher.look()
         self._tick_later()
@@ -458,7 +461,7 @@ class App:
         Frames that the peers sent meanwhile are still unread in the sockets.
         """
         self.logger.write("warning", f"the broker stood still for {late:.1f} s")
-        for connection in self.hub.connections:
+        for connection in self.registry.connections:
             connection.excuse(late)
         self.overdue.excuse(late)
 
@@ -477,7 +480,7 @@ class App:
 
     def overview(self) -> dict[str, Any]:
         """Return the figures of `harebell status`."""
-        connections = self.hub.connections
+        connections = self.registry.connections
         gauge = self.broker.gauge
         return {
             "version": __version__,
@@ -493,11 +496,11 @@ class App:
             "memory_used_bytes": gauge.used,
             "memory_high_watermark_bytes": gauge.high,
             "memory_alarm": gauge.over,
-            "blocked_connections": len(self.hub.blocked),
+            "blocked_connections": len(self.registry.blocked),
             **self.storage.overview(),
             "weaker_durability": self.broker.weaker(),
-            "disk_alarm": self.hub.short,
-            "shortages": sorted(self.hub.short_of()),
+            "disk_alarm": self.registry.short,
+            "shortages": sorted(self.registry.short_of()),
         }
 
 

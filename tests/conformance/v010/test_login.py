@@ -80,7 +80,7 @@ def test_who_is_anonymous_is_the_user_of_the_settings() -> None:
     peer.expect(k.ConnectionTune)
     peer.send(k.ConnectionTuneOk(), k.ConnectionOpen("/"))
     peer.expect(k.ConnectionOpenOk)
-    assert [link.user.name for link in site.hub.connections] == ["guest"]
+    assert [link.user.name for link in site.registry.connections] == ["guest"]
     peer.close()
     peer.done()
 

@@ -30,7 +30,7 @@ def test_a_session_that_does_not_accept_in_time_ends(
     memory010: Connect010, memory: MemorySite
 ) -> None:
     (talk,) = begin(memory010())
-    overdue = DeliveryAckTimeout(memory.hub, TIMEOUT_MS)
+    overdue = DeliveryAckTimeout(memory.registry, TIMEOUT_MS)
     _consuming(talk)
     assert talk.bodies() == [b"1"]
     for seconds in (0.0, 9.9):
@@ -46,7 +46,7 @@ def test_who_accepts_is_not_late_whatever_was_sent_since(
     memory010: Connect010, memory: MemorySite
 ) -> None:
     (talk,) = begin(memory010())
-    overdue = DeliveryAckTimeout(memory.hub, TIMEOUT_MS)
+    overdue = DeliveryAckTimeout(memory.registry, TIMEOUT_MS)
     _consuming(talk)
     for out, seconds in enumerate(range(0, 40, 5)):
         overdue.look(memory.now + seconds)
@@ -65,9 +65,9 @@ def test_beyond_so_many_sessions_none_gets_a_timeout(
 ) -> None:
     peer = memory010().open().attach(timeout=60 if had else None)
     others = {("/", "guest", b"%d" % n): None for n in range(limits.SESSIONS_KEPT)}
-    memory.hub.named_sessions.update(others)
+    memory.registry.named_sessions.update(others)
     peer.send(k.SessionRequestTimeout(60))
     peer.expect(k.SessionTimeout, timeout=60 if had else 0)
     for key in others:
-        del memory.hub.named_sessions[key]
+        del memory.registry.named_sessions[key]
     peer.close()

@@ -319,9 +319,9 @@ def test_a_session_ends_when_its_timeout_is_over(memory: MemorySite, memory010: 
     peer.send(k.SessionDetach(name.encode()))
     peer.expect(k.SessionDetached)
     memory.pass_time(4.0)
-    assert len(memory.hub.named_sessions) == 1
+    assert len(memory.registry.named_sessions) == 1
     memory.pass_time(2.0)
-    assert not memory.hub.named_sessions
+    assert not memory.registry.named_sessions
     peer.attach(name)
     peer.close()
 
@@ -398,8 +398,8 @@ def test_every_control_in_every_state_of_a_channel_does_what_the_table_says(
         )
         assert len(answers) == len(detached)
         return
-    assert memory.hub.connections
-    sessions = [s for link in memory.hub.connections for s in link.channels.values()]
+    assert memory.registry.connections
+    sessions = [s for link in memory.registry.connections for s in link.channels.values()]
     ended = any(isinstance(a, c.ExecutionException) for a in answers)
     assert bool(sessions) == (follows is ChannelState.ATTACHED and not ended)
 

@@ -262,7 +262,7 @@ def test_when_the_time_is_over_everything_of_the_session_ends(
     assert other.get("shared").method.redelivered
     other.send(m.QueueDeclare("own", passive=True))
     other.expect_channel_close(404, "queue.declare")
-    assert memory.hub.sessions == {}
+    assert memory.registry.sessions == {}
 
 
 def test_a_lifetime_without_end_has_one(bare: Peer):
@@ -270,7 +270,7 @@ def test_a_lifetime_without_end_has_one(bare: Peer):
 
 
 def test_beyond_so_many_sessions_none_gets_a_lifetime(memory: MemorySite, memory_bare: Peer):
-    memory.hub.sessions.update({n.to_bytes(16): None for n in range(SESSIONS_KEPT)})
+    memory.registry.sessions.update({n.to_bytes(16): None for n in range(SESSIONS_KEPT)})
     assert memory_bare.attach(60).detached_lifetime == 0
 
 

@@ -15,13 +15,13 @@ def test_the_connection_that_follows_takes_the_place_of_the_arrival() -> None:
     peer = world.connect()
     arrival = peer.connection
     assert arrival.version == ""
-    assert world.hub.connections == {arrival}
+    assert world.registry.connections == {arrival}
     peer.give(HEADER_0_9_1)
     assert peer.connection is not arrival
-    assert world.hub.connections == {peer.connection}
+    assert world.registry.connections == {peer.connection}
     assert peer.connection.version == "0-9-1"
     assert peer.connection.origin == arrival.origin == 1
-    assert peer.connection.shell is peer
+    assert peer.connection.transport is peer
     assert [type(method) for method in peer.methods()] == [m.ConnectionStart]
 
 
@@ -62,7 +62,7 @@ def test_the_end_of_the_broker_is_the_end_of_an_arrival() -> None:
     peer.connection.force_close("shutdown", world.now)
     assert peer.connection.closing
     peer.connection.eof()
-    assert not world.hub.connections
+    assert not world.registry.connections
 
 
 def test_a_version_that_nothing_serves_is_answered_with_the_best_one(

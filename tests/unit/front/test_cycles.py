@@ -48,8 +48,8 @@ def test_a_connection_that_said_its_version_and_left_needs_no_collection(
     kind = type(peer.connection).__qualname__
     assert kind != "Arrival"
     peer.connection.eof()
-    world.hub.take_dirty()
-    peer.connection.shell = None
+    world.registry.take_dirty()
+    peer.connection.transport = None
     del peer
     assert ours(saved) == set()
     assert not any(type(each).__qualname__ == kind for each in gc.get_objects())
@@ -67,7 +67,7 @@ def test_a_connection_with_channels_consumers_and_deliveries_needs_no_collection
     world.turn()
     assert peer.frames()
     peer.connection.eof()
-    world.hub.take_dirty()
-    peer.connection.shell = None
+    world.registry.take_dirty()
+    peer.connection.transport = None
     del peer
     assert ours(saved) == set()

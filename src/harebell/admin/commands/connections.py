@@ -85,7 +85,7 @@ def _json(value: Any) -> Any:
 def _connections(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
     """Connections by age, also those that have not opened a vhost yet."""
     only = None if vhost is None else context.vhost(vhost)
-    found = [each for each in context.hub.connections if only is None or each.vhost is only]
+    found = [each for each in context.registry.connections if only is None or each.vhost is only]
     return sorted(found, key=lambda each: (each.connected_at, str(each.peer)))
 
 

@@ -77,7 +77,7 @@ class Connection(FramedConnection):
     """The server's side of one connection.
 
     Args:
-        broker, users, hub, settings, peer, now: as for `BaseConnection`.
+        broker, users, registry, settings, peer, now: as for `BaseConnection`.
         handlers: the handlers of its input.
 
     Attributes:
@@ -91,13 +91,13 @@ class Connection(FramedConnection):
         self,
         broker: Broker,
         users: Users,
-        hub: ConnectionRegistry,
+        registry: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,
         handlers: Handlers,
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now, FINAL_0_10)
+        super().__init__(broker, users, registry, settings, peer, now, FINAL_0_10)
         self.frames = SegmentBuffer()
         self.frames.postpones = True
         self.out = self.frames
@@ -105,7 +105,7 @@ class Connection(FramedConnection):
         intake = handlers.intake(self, self.channels)
         self.intake: SegmentIntake = intake
         scanner = SegmentScanner(intake)
-        scanner.work = hub.work
+        scanner.work = registry.work
         self.scanner = scanner
         self.ending: dict[int, bytes] = {}
         self.completing: list[Any] = []

@@ -165,7 +165,7 @@ def _perform(
         session.connection.hold_until(outcome.ticket)
         session.result(structs.XaResult(outcome.status))
 
-    step = stepped(doing(), connection.hub.work, TRANSACTION_SLICE, done)
+    step = stepped(doing(), connection.registry.work, TRANSACTION_SLICE, done)
     perform(session, step, lambda: 0, command)
 
 

@@ -70,7 +70,7 @@ class Intake(SegmentSink):
         key = (channel, track)
         assembly = self.assemblies.get(key)
         if assembly is None:
-            assembly = Assembly(connection.hub.gauge, connection.message_max)
+            assembly = Assembly(connection.registry.gauge, connection.message_max)
             self.assemblies[key] = assembly
             connection.scanner.pending += 1
         try:

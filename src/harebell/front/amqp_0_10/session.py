@@ -471,7 +471,7 @@ class Session(SessionLayer):
             return
         connection = self.connection
         events, user = connection.broker.events, self.user.name
-        step = stepped(self._closing(), connection.hub.work, REMOVED_CONSUMER_UNITS, bool)
+        step = stepped(self._closing(), connection.registry.work, REMOVED_CONSUMER_UNITS, bool)
 
         def slice_() -> bool:
             events.actor = user

@@ -97,7 +97,7 @@ def attach(connection: Connection, channel: int, control: controls.SessionAttach
 
 def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
     """Find the session of that name; one whose user or vhost was deleted is ended."""
-    known: Session | None = connection.hub.named_sessions.get(key)
+    known: Session | None = connection.registry.named_sessions.get(key)
     if known is None or (known.vhost is connection.vhost and known.user is connection.user):
         return known
     known.end()
@@ -119,7 +119,7 @@ def _begin(connection: Connection, channel: int, name: bytes) -> None:
         raise connection_error(CONNECTION_FORCED, error.text) from None
     session = Session(connection, channel, name)
     connection.channels[channel] = session
-    connection.hub.named_sessions[session.key] = session
+    connection.registry.named_sessions[session.key] = session
     channel_created(session)
     connection.send_control(channel, controls.SessionAttached(name))
     session.point()
@@ -188,7 +188,10 @@ def request_timeout(session: Session, control: controls.SessionRequestTimeout) -
     The reply is 0 if there are very many sessions.
     """
     wanted = limits.SESSION_TIMEOUT_SECONDS if control.timeout is None else control.timeout
-    if not session.timeout and len(session.connection.hub.named_sessions) > limits.SESSIONS_KEPT:
+    if (
+        not session.timeout
+        and len(session.connection.registry.named_sessions) > limits.SESSIONS_KEPT
+    ):
         wanted = 0
     session.timeout = min(wanted, limits.SESSION_TIMEOUT_SECONDS)
     if session.timeout and session.replay is None:

@@ -195,7 +195,7 @@ class SessionLayer(SessionPort):
             commit.urgent = True
         self._marks.append((self._ticket, self.current))
         self._ticket = ticket
-        self.connection.hub.waiting[self] = None
+        self.connection.registry.waiting[self] = None
         return 0
 
     def hold(self) -> int:
@@ -226,14 +226,14 @@ class SessionLayer(SessionPort):
         commit = self._commit
         if ticket == commit.ticket:
             commit.urgent = True
-        self.connection.hub.waiting[self] = None
+        self.connection.registry.waiting[self] = None
         self.complete()
 
     def committed(self) -> None:
         """Send the completions that waited for a commit that is on disk."""
         self.complete()
         if not self.ended and (self._marks or self._ticket > self._commit.done):
-            self.connection.hub.waiting[self] = None
+            self.connection.registry.waiting[self] = None
 
     def complete(self) -> int:
         """Send session.completed for commands that are complete."""
@@ -251,7 +251,7 @@ class SessionLayer(SessionPort):
 
     def complete_behind(self) -> None:
         """Send the completions of an ending session behind a barrier."""
-        self.connection.hub.waiting.pop(self, None)
+        self.connection.registry.waiting.pop(self, None)
         newest = _AT_ONCE
         for ticket in [self._ticket, *[ticket for ticket, _ in self._marks]]:
             newest = max(newest, ticket) if ticket < _HELD else newest
@@ -498,10 +498,10 @@ class SessionLayer(SessionPort):
         self.attached = False
         if self.expiry is not None:
             self.expiry.stop()
-        hub = self.connection.hub
-        hub.waiting.pop(self, None)
-        if hub.named_sessions.get(self.key) is self:
-            del hub.named_sessions[self.key]
+        registry = self.connection.registry
+        registry.waiting.pop(self, None)
+        if registry.named_sessions.get(self.key) is self:
+            del registry.named_sessions[self.key]
         if self.connection.channels.get(self.number) is self:
             del self.connection.channels[self.number]
         self.close()

@@ -39,7 +39,7 @@ def select(session: Session, command: commands.TxSelect) -> None:
         raise ExecutionError(ILLEGAL_STATE, text)
     check_accepting(session)
     session.selected = TX
-    session.transaction = Transaction(session.connection.hub.gauge)
+    session.transaction = Transaction(session.connection.registry.gauge)
 
 
 def check_accepting(session: Session) -> None:
@@ -73,7 +73,7 @@ def commit(session: Session, command: commands.TxCommit) -> None:
         session.connection.look_whether_finished()
 
     slices = pinned(commit, doing()) if transaction.large else doing()
-    step = stepped(slices, session.connection.hub.work, TRANSACTION_SLICE, done)
+    step = stepped(slices, session.connection.registry.work, TRANSACTION_SLICE, done)
     perform(session, step, lambda: tickets[0], _COMMIT)
 
 

@@ -38,7 +38,7 @@ def request(channel: TransitionalChannel, method: methods.AccessRequest) -> None
         READ: method.read,
     }
     try:
-        ticket = connection.hub.tickets.grant(
+        ticket = connection.registry.tickets.grant(
             channel,
             channel.vhost.name,
             realm,
@@ -60,7 +60,7 @@ def check_ticket(
     """
     if number == 0:
         return
-    ticket = channel.connection.hub.tickets.find(number)
+    ticket = channel.connection.registry.tickets.find(number)
     if ticket is not None and ticket.holder is not channel:
         text = f"ticket {number} was granted to another session"
         raise hard(_NOT_ALLOWED, text, *ids)

@@ -250,7 +250,7 @@ class TransitionalChannel(WindowedChannel):
         if newest > commit.done:
             if newest == commit.ticket:
                 commit.urgent = True
-            self.connection.hub.waiting[self] = None
+            self.connection.registry.waiting[self] = None
 
     def committed(self) -> None:
         """Send the completions that waited for a commit that is on disk."""
@@ -314,12 +314,12 @@ class TransitionalChannel(WindowedChannel):
         """Destroy the session: consumers are removed, unacknowledged messages are requeued."""
         self.ending = True
         session = self.session
-        hub = self.connection.hub
-        hub.waiting.pop(self, None)
-        hub.tickets.forget(self)
+        registry = self.connection.registry
+        registry.waiting.pop(self, None)
+        registry.tickets.forget(self)
         if session is not None:
             session.stop_timer()
-            hub.sessions.pop(session.identifier, None)
+            registry.sessions.pop(session.identifier, None)
         if self.detached and self.content is not None:
             self.content.release()
             self.content = None

@@ -58,7 +58,9 @@ def _perform(
         if is_open(channel):
             channel.connection.send(channel.number, answer(outcome.status))
 
-    perform(channel, stepped(doing(), channel.connection.hub.work, TRANSACTION_SLICE, done), ids)
+    perform(
+        channel, stepped(doing(), channel.connection.registry.work, TRANSACTION_SLICE, done), ids
+    )
 
 
 def commit(channel: TransitionalChannel, method: methods.DtxCoordinationCommit) -> None:

@@ -93,7 +93,7 @@ class Session:
 
 def _lifetime(connection: TransitionalConnection, wanted: int) -> int:
     """Return how long a session may live without a channel."""
-    if len(connection.hub.sessions) >= SESSIONS_KEPT:
+    if len(connection.registry.sessions) >= SESSIONS_KEPT:
         return 0
     return min(wanted, SESSION_LIFETIME_SECONDS)
 
@@ -114,7 +114,7 @@ def open_(connection: TransitionalConnection, number: int, wanted: int) -> None:
     channel.session = session
     connection.channels[number] = channel
     if session.lifetime:
-        connection.hub.sessions[session.identifier] = session
+        connection.registry.sessions[session.identifier] = session
     connection.broker.events.actor = connection.user.name
     channel_created(channel)
     connection.send(number, SessionAttached(session.identifier, session.lifetime))
@@ -126,7 +126,7 @@ def resume(connection: TransitionalConnection, number: int, identifier: bytes) -
     A session of another user or vhost is refused like one that does not exist.
     """
     check_channel(connection)
-    session: Session | None = connection.hub.sessions.get(identifier)
+    session: Session | None = connection.registry.sessions.get(identifier)
     if (
         session is None
         or session.user != connection.user.name

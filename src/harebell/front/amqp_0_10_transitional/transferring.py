@@ -98,7 +98,7 @@ def references_of(channel: TransitionalChannel) -> References:
         connection = channel.connection
         vhost, user = channel.vhost.name, connection.user.name
         found = channel.references = References(
-            connection.hub.gauge,
+            connection.registry.gauge,
             _checkpoints(connection),
             lambda identifier: (vhost, user, identifier),
             connection.message_max,
@@ -107,10 +107,10 @@ def references_of(channel: TransitionalChannel) -> References:
 
 
 def _checkpoints(connection: TransitionalConnection) -> Checkpoints:
-    hub, clock = connection.hub, connection.broker.clock
-    if hub.checkpoints is None:
-        hub.checkpoints = Checkpoints(hub.gauge, lambda: clock.steady)
-    found: Checkpoints = hub.checkpoints
+    registry, clock = connection.registry, connection.broker.clock
+    if registry.checkpoints is None:
+        registry.checkpoints = Checkpoints(registry.gauge, lambda: clock.steady)
+    found: Checkpoints = registry.checkpoints
     return found
 
 

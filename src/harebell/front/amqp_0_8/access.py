@@ -49,7 +49,7 @@ def request(channel: WindowedChannel, method: methods.AccessRequest) -> None:
     rights = (PASSIVE, ACTIVE, WRITE, READ)
     wanted = (method.passive, method.active, method.write, method.read)
     try:
-        ticket = channel.connection.hub.tickets.grant(
+        ticket = channel.connection.registry.tickets.grant(
             channel,
             channel.vhost.name,
             realm,

@@ -129,7 +129,7 @@ def _is_number(value: Any) -> bool:
 
 def content(channel: Channel, method: methods.TestContent) -> None:
     """test.content: its content follows."""
-    gauge = channel.connection.hub.gauge
+    gauge = channel.connection.registry.gauge
     channel.content = Content(method, gauge, (_CLASS, _CONTENT), TEST.parse, _whole)
     channel.connection.scanner.pending += 1
 

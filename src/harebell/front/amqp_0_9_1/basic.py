@@ -151,7 +151,7 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
 
 def publish(channel: Channel, method: methods.BasicPublish) -> None:
     """basic.publish whose header and body arrive as single frames."""
-    channel.content = Content(method, channel.connection.hub.gauge)
+    channel.content = Content(method, channel.connection.registry.gauge)
     channel.connection.scanner.pending += 1
 
 

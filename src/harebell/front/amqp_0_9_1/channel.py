@@ -512,7 +512,7 @@ class Channel(ChannelPort):
         gone = deque(consumers.values())
         queues: dict[Queue, None] = {}
         many = len(gone) > REMOVED_AT_ONCE
-        work, events = self.connection.hub.work, self.connection.broker.events
+        work, events = self.connection.registry.work, self.connection.broker.events
         user = self.connection.user.name
 
         def step() -> bool:

@@ -89,11 +89,11 @@ class Confirms:
         """Write the confirms that waited for a commit that is on disk."""
         self.flush()
         if self.taken > self.sent:
-            self._connection.hub.waiting[self] = None
+            self._connection.registry.waiting[self] = None
 
     def close(self) -> None:
         """Write the confirms behind an output barrier: the channel is closed."""
-        self._connection.hub.waiting.pop(self, None)
+        self._connection.registry.waiting.pop(self, None)
         if self.taken > self.sent:
             self._connection.hold_until(self._ticket)
             self._flush_marks(self._ticket)
@@ -105,7 +105,7 @@ class Confirms:
         self._mark(self.taken - 1)
         self._ticket = self._commit.ticket
         self._commit.urgent = True
-        self._connection.hub.waiting[self] = None
+        self._connection.registry.waiting[self] = None
         return 0
 
     def _refuse(self) -> int:

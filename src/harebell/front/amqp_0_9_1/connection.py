@@ -46,7 +46,7 @@ class Connection(FramedConnection):
     """The server's side of one connection after its protocol header.
 
     Args:
-        broker, users, hub, settings, peer, now: as for `BaseConnection`.
+        broker, users, registry, settings, peer, now: as for `BaseConnection`.
         profile: the version.
 
     Attributes:
@@ -62,18 +62,18 @@ class Connection(FramedConnection):
         self,
         broker: Broker,
         users: Users,
-        hub: ConnectionRegistry,
+        registry: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,
         profile: Profile,
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now, profile.version)
+        super().__init__(broker, users, registry, settings, peer, now, profile.version)
         self.profile = profile
         self.spec = profile.spec
         scanner = FrameScanner(self)
         scanner.tickets = profile.tickets
-        scanner.work = hub.work
+        scanner.work = registry.work
         self.scanner = scanner
         self.qpid = False
         self.known = PLAIN_TAGS
@@ -140,7 +140,7 @@ class Connection(FramedConnection):
         """Send connection.blocked or unblocked to a client that supports them."""
         if self.wants("connection.blocked"):
             if blocked:
-                self.send(0, methods.ConnectionBlocked(reason=self.hub.reason()))
+                self.send(0, methods.ConnectionBlocked(reason=self.registry.reason()))
             else:
                 self.send(0, methods.ConnectionUnblocked())
 

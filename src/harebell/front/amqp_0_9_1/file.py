@@ -84,7 +84,7 @@ class StageContent(Content):
 
     def __init__(self, arrivals: Arrivals, method: methods.FileStage) -> None:
         super().__init__(
-            method, arrivals.channel.connection.hub.gauge, (_CLASS, _STAGE), FILE.parse, _done
+            method, arrivals.channel.connection.registry.gauge, (_CLASS, _STAGE), FILE.parse, _done
         )
         self._arrivals = arrivals
         self._staged = arrivals.to_stage()

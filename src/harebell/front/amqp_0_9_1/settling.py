@@ -68,7 +68,7 @@ def perform(
         queues: the queues to serve afterwards; those of the deliveries are added.
         served: the channel, if it has a limit for all consumers; None when it is closed.
     """
-    work = channel.connection.hub.work
+    work = channel.connection.registry.work
 
     def step() -> bool:
         while True:

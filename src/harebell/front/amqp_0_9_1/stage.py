@@ -52,7 +52,7 @@ def stage_open(channel: Channel, method: methods.StageOpen) -> None:
 
 def append(channel: Channel, method: methods.StageAppend) -> None:
     """stage.append: its content follows."""
-    gauge = channel.connection.hub.gauge
+    gauge = channel.connection.registry.gauge
     channel.content = Content(method, gauge, _APPEND, done=_appended)
     channel.connection.scanner.pending += 1
 

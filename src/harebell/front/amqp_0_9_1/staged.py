@@ -150,10 +150,10 @@ class StagedCommit:
         if not self._broker.stages.begin(self, connection.wake):
             connection.suspend()
             return False
-        hub = connection.hub
+        registry = connection.registry
         if self._waits():
             return False
-        if self._staging and (hub.short or hub.gauge.over):
+        if self._staging and (registry.short or registry.gauge.over):
             connection.suspend()
             timer = self._broker.timers.timer(connection.wake)
             timer.set_earlier(self._broker.clock.steady + STAGE_POLL_MS)
@@ -166,7 +166,7 @@ class StagedCommit:
             return False
         connection = self._channel.connection
         connection.suspend()
-        connection.hub.waiting[self] = None
+        connection.registry.waiting[self] = None
         return True
 
     def _checked_run(self) -> Entry:
@@ -198,7 +198,7 @@ class StagedCommit:
         Raises:
             ProtocolError, Refusal: the batch cannot be published.
         """
-        work = self._channel.connection.hub.work
+        work = self._channel.connection.registry.work
         while self._pieces or self._loaded is not None:
             if self._loaded is None:
                 self._load()
@@ -290,7 +290,7 @@ class StagedCommit:
             self._channel.connection.wake()
             return
         if self._commit.done < self._ticket:
-            self._channel.connection.hub.waiting[self] = None
+            self._channel.connection.registry.waiting[self] = None
             return
         self._routed.commit_batch()
         self._broker.stages.end(self)

@@ -61,7 +61,7 @@ def publish(channel: Channel, method: methods.StreamPublish) -> None:
     """stream.publish: its content follows."""
     place = (_CLASS, _PUBLISH)
     allowed(channel, _publish_of(method))
-    gauge = channel.connection.hub.gauge
+    gauge = channel.connection.registry.gauge
     channel.content = Content(method, gauge, place, STREAM.parse, _published)
     channel.connection.scanner.pending += 1
 

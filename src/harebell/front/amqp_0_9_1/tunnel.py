@@ -60,7 +60,7 @@ _PERSISTENT, _TRANSIENT = 2, 1
 
 def request(channel: Channel, method: methods.TunnelRequest) -> None:
     """tunnel.request: its content follows."""
-    gauge = channel.connection.hub.gauge
+    gauge = channel.connection.registry.gauge
     channel.content = Content(method, gauge, _REQUEST, TUNNEL.parse, _whole)
     channel.connection.scanner.pending += 1
 

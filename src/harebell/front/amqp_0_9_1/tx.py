@@ -94,7 +94,7 @@ def select(channel: OpenChannel, method: methods.TxSelect) -> None:
     if channel.publisher is not None:
         raise soft(406, "a channel with a publisher cannot have transactions", _CLASS, 10)
     if channel.transaction is None:
-        channel.transaction = ChannelTransaction(channel.connection.hub.gauge)
+        channel.transaction = ChannelTransaction(channel.connection.registry.gauge)
     elif not isinstance(channel.transaction, ChannelTransaction):
         raise soft(503, "the channel works on a distributed transaction", _CLASS, 10)
     channel.connection.send(channel.number, methods.TxSelectOk())
@@ -108,7 +108,7 @@ def commit(channel: OpenChannel, method: methods.TxCommit) -> None:
             channel.connection.send(channel.number, methods.TxCommitOk())
 
     doing = _transaction(channel, 20).do(channel)
-    step = stepped(doing, channel.connection.hub.work, TRANSACTION_SLICE, done)
+    step = stepped(doing, channel.connection.registry.work, TRANSACTION_SLICE, done)
     perform(channel, step, (_CLASS, 20))
 
 

@@ -70,7 +70,7 @@ def give_back(channel: WindowedChannel, requeue: bool, answer: methods.Method | 
     if requeue:
         put_all_back(channel)
         return
-    work = channel.connection.hub.work
+    work = channel.connection.registry.work
     channel.connection.perform(stepped(_deliver_again(channel), work, WORK_FRAME_UNITS, bool))
 
 

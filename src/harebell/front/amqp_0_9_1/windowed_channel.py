@@ -105,7 +105,7 @@ class WindowedChannel(Channel):
         """
         if number in _UNCHECKED_TICKETS:
             return
-        ticket = self.connection.hub.tickets.find(number)
+        ticket = self.connection.registry.tickets.find(number)
         if ticket is None:
             if self.asked:
                 raise soft(403, f"there is no ticket {number}", *place)
@@ -132,4 +132,4 @@ class WindowedChannel(Channel):
         """Close the channel and drop its tickets."""
         super().close()
         if self.asked:
-            self.connection.hub.tickets.forget(self)
+            self.connection.registry.tickets.forget(self)

@@ -22,7 +22,7 @@ _CHANNEL_OPEN = (20, 10)
 
 def _opened(connection: BaseConnection) -> list[BaseConnection]:
     """Return the open connections of the broker."""
-    return [each for each in connection.hub.connections if each.state is ConnectionState.OPEN]
+    return [each for each in connection.registry.connections if each.state is ConnectionState.OPEN]
 
 
 def _counted(connection: BaseConnection) -> int:
@@ -32,7 +32,7 @@ def _counted(connection: BaseConnection) -> int:
         (each.state is ConnectionState.OPEN or each.origin < connection.origin)
         and each.state not in ending
         and not each.closing
-        for each in connection.hub.connections
+        for each in connection.registry.connections
     )
 
 
@@ -83,7 +83,7 @@ def check_channel(connection: BaseConnection) -> None:
         )
     settings, user = connection.settings, connection.user
     if settings.channel_max_per_node:
-        count = sum(len(each.channels) for each in connection.hub.connections)
+        count = sum(len(each.channels) for each in connection.registry.connections)
         if count >= settings.channel_max_per_node:
             raise hard(
                 530,
@@ -93,7 +93,9 @@ def check_channel(connection: BaseConnection) -> None:
             )
     if user.max_channels >= 0:
         count = sum(
-            len(each.channels) for each in connection.hub.connections if each.user.name == user.name
+            len(each.channels)
+            for each in connection.registry.connections
+            if each.user.name == user.name
         )
         if count >= user.max_channels:
             raise hard(

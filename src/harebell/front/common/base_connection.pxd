@@ -8,7 +8,7 @@ cdef class BaseConnection(FrameSink):
     cdef public object broker
     cdef public Commit commit
     cdef public object users
-    cdef public ConnectionRegistry hub
+    cdef public ConnectionRegistry registry
     cdef public object settings
     cdef public object peer
     cdef public str version
@@ -37,7 +37,7 @@ cdef class BaseConnection(FrameSink):
     cdef public double now
     cdef public double _sent_at
     cdef public double deadline
-    cdef public object shell
+    cdef public object transport
     cdef public object held
     cdef public Account account
     cdef public object shared

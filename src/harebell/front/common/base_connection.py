@@ -53,7 +53,7 @@ class BaseConnection(FrameSink):
     Args:
         broker: the broker it serves.
         users: the users and their passwords.
-        hub: the registry of the broker's connections.
+        registry: the registry of the broker's connections.
         settings: limits and texts.
         peer: the peer.
         now: the time it was accepted, in seconds.
@@ -77,14 +77,14 @@ class BaseConnection(FrameSink):
         announced: connection.created was sent to the event exchange, and connection.closed not yet.
         origin: the number of the connection, unique in the process.
         shared: the limits of the classes file and stream that channels share; None at first.
-        shell: the socket; None in tests without a server.
+        transport: the socket; None in tests without a server.
     """
 
     def __init__(
         self,
         broker: Broker,
         users: Users,
-        hub: ConnectionRegistry,
+        registry: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,
@@ -93,7 +93,7 @@ class BaseConnection(FrameSink):
         self.broker = broker
         self.commit = broker.commit
         self.users = users
-        self.hub = hub
+        self.registry = registry
         self.settings = settings
         self.peer = peer
         self.version = version
@@ -124,10 +124,10 @@ class BaseConnection(FrameSink):
         self.now = now
         self._sent_at = now
         self.deadline = now + settings.handshake_timeout
-        self.shell: Transport | None = None
+        self.transport: Transport | None = None
         self.held: OutputBarrier | None = None
         self.origin = 0
-        self.account = hub.turns.account(f"address {peer.address}")
+        self.account = registry.turns.account(f"address {peer.address}")
 
     # --- implemented by each version ------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class BaseConnection(FrameSink):
         """Add the connection to the registry's dirty list."""
         if not self.dirty:
             self.dirty = True
-            self.hub.dirty.append(self)
+            self.registry.dirty.append(self)
         return 0
 
     def take_parts(self, now: float) -> list[bytes | BodyFrames]:
@@ -226,7 +226,7 @@ class BaseConnection(FrameSink):
         if self.held is None:
             self.held = OutputBarrier()
         self.held.cut(ticket, self.out)
-        self.hub.waiting[self] = None
+        self.registry.waiting[self] = None
 
     def committed(self) -> None:
         """Release output that waited for a commit that is on disk now."""
@@ -234,34 +234,34 @@ class BaseConnection(FrameSink):
         if held is not None:
             self.touch()
             if held.ticket > self.commit.done:
-                self.hub.waiting[self] = None
+                self.registry.waiting[self] = None
 
     def drop_held(self) -> None:
         """Drop held output: the peer is gone."""
         if self.held is not None:
             self.held = None
             self.out.take()
-            self.hub.waiting.pop(self, None)
+            self.registry.waiting.pop(self, None)
 
     # --- blocking publishers --------------------------------------------------------------------
 
     def hold_publisher(self) -> None:
         """Block the connection after a publish if memory or disk is short."""
         self.published = False
-        self.hub.gauge.crossed()
-        short = self.hub.gauge.over or self.hub.short
+        self.registry.gauge.crossed()
+        short = self.registry.gauge.over or self.registry.short
         self.look_whether_finished()
         if short and not self.blocked and not self.closing:
             self.blocked = True
             self.paused = True
-            self.hub.blocked.append(self)
+            self.registry.blocked.append(self)
             self.tell_blocked(True)
             self.touch()
 
     def unblock(self) -> None:
         """Read from the connection again: no resource is short."""
-        if self.hub.finishing is self:
-            self.hub.finishing = None
+        if self.registry.finishing is self:
+            self.registry.finishing = None
         self.blocked = False
         self.paused = False
         if self.state is ConnectionState.OPEN:
@@ -270,23 +270,23 @@ class BaseConnection(FrameSink):
 
     def look_whether_finished(self) -> None:
         """Block the connection again when the work it was admitted for is complete."""
-        if self.hub.finishing is self and not self.has_begun():
+        if self.registry.finishing is self and not self.has_begun():
             self.has_finished()
 
     def has_finished(self) -> None:
         """End the admission of a connection that was read although memory is short."""
-        if self.hub.finishing is self:
-            self.hub.finishing = None
+        if self.registry.finishing is self:
+            self.registry.finishing = None
             self.paused = self.blocked
 
     def forget_blocked(self) -> None:
         """Remove an ending connection from the blocked ones."""
         if self.blocked:
             self.blocked = False
-            if self in self.hub.blocked:
-                self.hub.blocked.remove(self)
-        if self.hub.finishing is self:
-            self.hub.finishing = None
+            if self in self.registry.blocked:
+                self.registry.blocked.remove(self)
+        if self.registry.finishing is self:
+            self.registry.finishing = None
 
     # --- the end --------------------------------------------------------------------------------
 
@@ -302,8 +302,8 @@ class BaseConnection(FrameSink):
             self.state = ConnectionState.CLOSED
         self.closing = True
         self.drop_held()
-        self.hub.connections.discard(self)
-        self.hub.pending_logins.remove(self.origin)
+        self.registry.connections.discard(self)
+        self.registry.pending_logins.remove(self.origin)
 
     def cut(self) -> None:
         """Close the socket without connection.close."""
@@ -334,9 +334,9 @@ class BaseConnection(FrameSink):
 
     def has_opened(self) -> None:
         """Note that the connection is open."""
-        self.hub.pending_logins.remove(self.origin)
-        self.hub.handshake_throttle.opened(self.peer.address, self.user.name)
+        self.registry.pending_logins.remove(self.origin)
+        self.registry.handshake_throttle.opened(self.peer.address, self.user.name)
 
     def remember_failure(self) -> None:
         """Count a failure before the connection was open, for the handshake throttle."""
-        self.hub.handshake_throttle.failed(self.peer.address, self.now, self.settings.journal)
+        self.registry.handshake_throttle.failed(self.peer.address, self.now, self.settings.journal)

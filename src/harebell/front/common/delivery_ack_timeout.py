@@ -32,12 +32,12 @@ class DeliveryAckTimeout:
     """Watches the deliveries of all channels.
 
     Args:
-        hub: the registry of the connections.
+        registry: the registry of the connections.
         timeout_ms: for deliveries of queues and consumers without their own timeout; 0 is no limit.
     """
 
-    def __init__(self, hub: ConnectionRegistry, timeout_ms: int) -> None:
-        self._hub = hub
+    def __init__(self, registry: ConnectionRegistry, timeout_ms: int) -> None:
+        self._registry = registry
         self._timeout_ms = timeout_ms or None
         self._marks: dict[DeliveryHolder, Marks] = {}
 
@@ -55,7 +55,7 @@ class DeliveryAckTimeout:
         # Marks of closed channels, and of channels without deliveries, are dropped.
         before, self._marks = self._marks, {}
         known: dict[Queue, int | None] = {}
-        for connection in list(self._hub.connections):
+        for connection in list(self._registry.connections):
             for channel in list(connection.channels.values()):
                 # A session that uses the classes file and stream stores its files separately.
                 for place in (channel, getattr(channel, "extras", None)):

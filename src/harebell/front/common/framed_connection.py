@@ -57,7 +57,7 @@ class FramedConnection(BaseConnection):
     """The server's side of one connection; versions derive from it.
 
     Args:
-        broker, users, hub, settings, peer, now, version: as for `BaseConnection`.
+        broker, users, registry, settings, peer, now, version: as for `BaseConnection`.
 
     Attributes:
         scanner: splits the input into frames; a version sets it.
@@ -70,13 +70,13 @@ class FramedConnection(BaseConnection):
         self,
         broker: Broker,
         users: Users,
-        hub: ConnectionRegistry,
+        registry: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,
         version: str,
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now, version)
+        super().__init__(broker, users, registry, settings, peer, now, version)
         # The connection of a version sets it before any input.
         self.scanner = cast(Scanner, None)
         self.deferred = False
@@ -103,7 +103,7 @@ class FramedConnection(BaseConnection):
         self.now = now
         if self.closing:
             return
-        turns = self.hub.turns
+        turns = self.registry.turns
         if self.deferred or not turns.begin(self.account):
             self.scanner.hold = True
             self.scanner.feed(data)
@@ -132,7 +132,7 @@ class FramedConnection(BaseConnection):
         """Queue the connection for another turn."""
         if not self.deferred:
             self.deferred = True
-            self.hub.turns.wait(self.account, self)
+            self.registry.turns.wait(self.account, self)
         return 0
 
     def go_on(self) -> None:
@@ -178,7 +178,7 @@ class FramedConnection(BaseConnection):
 
     def _begin_task(self, step: Step) -> bool:
         """Do the first slice; most operations have no other."""
-        turns = self.hub.turns
+        turns = self.registry.turns
         if turns.current is not None:
             return step()
         turns.begin_anyway(self.account)
@@ -200,7 +200,7 @@ class FramedConnection(BaseConnection):
     def sign_in(self, user: User) -> None:
         """Set the user, to whose budget the connection's work counts from now on."""
         self.user = user
-        self.account = self.hub.turns.account(f"user {user.name}")
+        self.account = self.registry.turns.account(f"user {user.name}")
 
     def resume(self, now: float) -> None:
         """Continue with input that was held back while the output was too long."""
@@ -210,7 +210,7 @@ class FramedConnection(BaseConnection):
             and not self.congested
             and not self.closing
             and self.out.size <= _OUTPUT_STOP
-            and self.origin not in self.hub.pending_logins.verifying
+            and self.origin not in self.registry.pending_logins.verifying
         ):
             self.scanner.hold = False
             self.receive(b"", now)
@@ -224,7 +224,7 @@ class FramedConnection(BaseConnection):
         """Serve the consumers that waited for space in the output."""
         if not self.starved or self.congested:
             return
-        turns = self.hub.turns
+        turns = self.registry.turns
         if self.deferred or not turns.begin(self.account):
             self._put_off()
             return
@@ -279,7 +279,7 @@ class FramedConnection(BaseConnection):
             # Heartbeats of a connection that is not read do not arrive: start its timeout anew.
             self.now = now
         if now - self.now >= self.heartbeat * 2:
-            if self.shell is not None and self.shell.unread():
+            if self.transport is not None and self.transport.unread():
                 # Heartbeats may be unread: a busy broker reads them before it decides.
                 return
             text = f"missed heartbeats from client, timeout: {self.heartbeat}s"

@@ -70,7 +70,7 @@ def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -
     if doubt is None or later is None:
         go_on()
         return
-    verifying = connection.hub.pending_logins.verifying
+    verifying = connection.registry.pending_logins.verifying
     verifying.add(connection.origin)
     connection.scanner.hold = True
 
@@ -98,7 +98,9 @@ def refused(connection: BaseConnection, name: str) -> bool:
         name: the user of the login.
     """
     settings, address = connection.settings, connection.peer.address
-    if connection.hub.handshake_throttle.refused(address, name, connection.now, settings.journal):
+    if connection.registry.handshake_throttle.refused(
+        address, name, connection.now, settings.journal
+    ):
         connection.cut()
         return False
     text = f"{connection.mechanism} login refused: user '{name}'"

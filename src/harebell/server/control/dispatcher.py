@@ -45,7 +45,7 @@ class _CommitWaiter:
         if self._context.broker.commit.done >= self._ticket:
             self.done.set_result(None)
         else:
-            self._context.hub.waiting[self] = None
+            self._context.registry.waiting[self] = None
 
 
 class _Execution:
@@ -67,7 +67,7 @@ class _Execution:
 
     def go_on(self) -> None:
         """Run the command within the work budget of this turn."""
-        turns, events = self._context.hub.turns, self._context.broker.events
+        turns, events = self._context.registry.turns, self._context.broker.events
         begun = turns.current is None
         if begun:
             turns.begin_anyway(self._account)
@@ -127,7 +127,7 @@ class Dispatcher:
         self._context = context
         self._flush = flush
         # All commands together have the work budget of one user.
-        self._account = context.hub.turns.account("tools")
+        self._account = context.registry.turns.account("tools")
 
     def knows(self, name: Any) -> bool:
         """True if there is a command of that name."""
@@ -171,6 +171,6 @@ class Dispatcher:
         commit = self._context.broker.commit
         waiter = _CommitWaiter(self._context, commit.ticket)
         commit.urgent = True
-        self._context.hub.waiting[waiter] = None
+        self._context.registry.waiting[waiter] = None
         self._flush()
         await waiter.done

@@ -87,7 +87,7 @@ class Flusher:
     Args:
         loop: calls back there.
         commit: the group commit that batches are gathered from.
-        hub: the connection registry; it releases confirms and blocks publishers.
+        registry: the connection registry; it releases confirms and blocks publishers.
         gathered: returns true if definitions have changes that no client waits for.
         after: called in the thread after each batch; it may raise OSError.
         sync_in: returns the seconds until `after` is due without a batch; None for never.
@@ -101,7 +101,7 @@ class Flusher:
         self,
         loop: asyncio.AbstractEventLoop,
         commit: Commit,
-        hub: ConnectionRegistry,
+        registry: ConnectionRegistry,
         *,
         gathered: Callable[[], bool],
         after: Callable[[], None],
@@ -113,7 +113,7 @@ class Flusher:
     ) -> None:
         self._loop = loop
         self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
-        self._hub = hub
+        self._registry = registry
         self._gathered = gathered
         self._after = after
         self._sync_in = sync_in
@@ -257,7 +257,7 @@ class Flusher:
             # waits briefly for as many records as this one had.
             self._expected = batch.records + self._commit.records
             self._commit.finish(batch)
-            self._hub.committed()
+            self._registry.committed()
             self._idle.set()
             self._flush()
             self.look()
@@ -296,8 +296,8 @@ class Flusher:
 
     def _tell(self) -> None:
         """Update the shortages of the connection registry."""
-        news = self._hub.set_short(DISK, self._low or self._stalled == DISK)
-        news = self._hub.set_short(FILES, self._stalled == FILES) or news
+        news = self._registry.set_short(DISK, self._low or self._stalled == DISK)
+        news = self._registry.set_short(FILES, self._stalled == FILES) or news
         if news:
             self._flush()
 

@@ -121,7 +121,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         If users are waiting for a turn, input may have to be copied and kept, so reads are small.
         """
         app = self._app
-        return app.small_buffer if app.hub.turns.crowded else app.read_buffer
+        return app.small_buffer if app.registry.turns.crowded else app.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass the bytes that were read to the connection."""
@@ -132,7 +132,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             if app.timers.due <= app.wall.steady:
                 app.run_due()
             connection.receive(app.read_buffer[:nbytes], app.clock())
-            if app.hub.dirty:
+            if app.registry.dirty:
                 app.flush()
             else:
                 app.flusher.look()
@@ -159,7 +159,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._ending.cancel()
             self._ending = None
         if self.connection is not None:
-            self.connection.shell = None
+            self.connection.transport = None
         self.connection = None
 
     def pause_writing(self) -> None:
@@ -244,10 +244,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Create the connection of a new socket; False if there are too many connections."""
         app = self._app
         peer = Peer(there[0], there[1], self._tls is not None, own[0], own[1], self._dialect)
-        if not app.has_room() or not app.hub.pending_logins.admits(peer.address, app.logger.write):
+        if not app.has_room() or not app.registry.pending_logins.admits(
+            peer.address, app.logger.write
+        ):
             return False
         self.connection = app.accept(peer)
-        self.connection.shell = self
+        self.connection.transport = self
         if self.connection.closing:
             app.flush_soon()
         return True

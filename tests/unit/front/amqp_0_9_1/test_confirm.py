@@ -105,7 +105,7 @@ def test_a_persistent_message_in_a_durable_queue_is_confirmed_when_it_is_on_disk
     assert world.store.commit.urgent
     world.commit()
     assert peer.methods() == [m.BasicAck(2, True)]
-    assert world.hub.waiting == {}
+    assert world.registry.waiting == {}
 
 
 def test_a_transient_message_is_confirmed_at_once() -> None:
@@ -135,7 +135,7 @@ def test_what_came_while_a_commit_was_under_way_waits_for_the_next() -> None:
     peer.give(kept(3))
     world.finish(first)
     assert peer.methods() == [m.BasicAck(2, True)]
-    assert world.hub.waiting != {}
+    assert world.registry.waiting != {}
     peer.give(publish(b"6"))
     assert peer.methods() == []
     world.commit()
@@ -170,7 +170,7 @@ def test_confirms_leave_before_the_channel_is_closed() -> None:
     assert peer.methods() == []
     world.commit()
     assert peer.methods() == [m.BasicAck(3, True), m.ChannelCloseOk()]
-    assert world.hub.waiting == {}
+    assert world.registry.waiting == {}
 
 
 def test_confirms_leave_before_the_error_that_closes_the_channel() -> None:
@@ -189,7 +189,7 @@ def test_a_dead_connection_takes_its_confirms_along() -> None:
     peer = slowly(world)
     peer.give(kept(2))
     peer.connection.eof()
-    assert world.hub.waiting == {}
+    assert world.registry.waiting == {}
     world.commit()
     assert peer.frames() == []
 

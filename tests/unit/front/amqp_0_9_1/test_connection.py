@@ -211,7 +211,7 @@ def test_a_peer_that_vanishes_leaves_nothing_behind() -> None:
     peer.connection.eof()
     assert (queue.unacked, queue.ready_count(), len(queue.consumers)) == (0, 1, 0)
     assert set(world.broker.vhosts["/"].queues) == {"shared"}
-    assert world.hub.connections == set()
+    assert world.registry.connections == set()
     assert ("warning", "127.0.0.1:5: closed without connection.close") in world.log
 
 

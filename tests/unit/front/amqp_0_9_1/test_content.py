@@ -71,7 +71,7 @@ def test_a_channel_that_closes_in_the_middle_forgets_its_content() -> None:
 def test_an_unfinished_body_counts_as_memory_until_its_channel_is_gone() -> None:
     world = World()
     peer = world.peer()
-    gauge = world.hub.gauge
+    gauge = world.registry.gauge
     peer.give(METHOD + header(10_000) + frame(3, 1, b"x" * 4_000) + frame(3, 1, b"y" * 2_000))
     assert gauge.used == 6_000
     assert isinstance(peer.ask(m.ChannelOpen(), channel=2), m.ChannelOpenOk)
@@ -84,8 +84,8 @@ def test_a_finished_body_is_counted_once() -> None:
     peer = world.peer()
     peer.ask(m.QueueDeclare("q"))
     peer.give(METHOD + header(6) + frame(3, 1, b"abc") + frame(3, 1, b"def"))
-    in_pieces = world.hub.gauge.used
+    in_pieces = world.registry.gauge.used
     peer.ask(m.QueuePurge("q"))
-    assert world.hub.gauge.used == 0
+    assert world.registry.gauge.used == 0
     peer.give(publish(b"abcdef"))
-    assert world.hub.gauge.used == in_pieces
+    assert world.registry.gauge.used == in_pieces

@@ -105,7 +105,7 @@ def test_an_acknowledgement_of_thousands_is_carried_out_when_the_peer_is_gone() 
     world.turns()
     assert world.broker.vhosts["/"].queues["q"].unacked == 0
     assert ready(world, "q") == 1
-    assert peer.connection not in world.hub.connections
+    assert peer.connection not in world.registry.connections
 
 
 def test_a_channel_is_closed_when_what_it_held_is_back() -> None:

@@ -519,7 +519,7 @@ class Turned(Stage):
 
     def __init__(self, world: World | None = None, units: int = 300) -> None:
         super().__init__(world)
-        self.world.hub.turns.limit(units, lambda: None)
+        self.world.registry.turns.limit(units, lambda: None)
         self.turns = 0
 
     def begin(self, *parts: tuple[int, int, int], batch: int = 0) -> None:
@@ -531,7 +531,7 @@ class Turned(Stage):
         self.turns += 1
         self.world.clock.advance(1)
         self.broker.timers.run()
-        self.world.hub.turns.next_turn()
+        self.world.registry.turns.next_turn()
 
     def open(self) -> int:
         """The same where somebody has to commit."""
@@ -677,9 +677,9 @@ def test_a_commit_waits_while_the_disk_is_short() -> None:
     stage.append(_many(2_000))
     stage.begin((0, 1, 2_000))
     stage.turn()
-    stage.world.hub.set_short("disk", True)
+    stage.world.registry.set_short("disk", True)
     for _ in range(200):
         stage.turn()
     assert stage.peer.methods() == []
-    stage.world.hub.set_short("disk", False)
+    stage.world.registry.set_short("disk", False)
     assert stage.finish() == s.StageCommitOk(rows=2_000)

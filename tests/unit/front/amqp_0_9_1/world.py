@@ -76,7 +76,7 @@ class World:
         self.store = HandStore(self.gauge) if slow else MemoryStore(self.gauge)
         self.clock = Clock(1_700_000_000_000)
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
-        self.hub = ConnectionRegistry(self.gauge, self.broker.work)
+        self.registry = ConnectionRegistry(self.gauge, self.broker.work)
         self.woken = 0
         self.users = Users(lambda size: bytes(size), algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
@@ -112,12 +112,12 @@ class World:
         """The commit of that number reaches the disk."""
         assert isinstance(self.store, HandStore)
         self.store.finish(ticket)
-        self.hub.committed()
+        self.registry.committed()
         self.broker.committed()
 
     def limit(self, units: int) -> None:
         """Have turns, in which a user may spend so many units of work."""
-        self.hub.turns.limit(units, self._wake)
+        self.registry.turns.limit(units, self._wake)
 
     def _wake(self) -> None:
         self.woken += 1
@@ -125,7 +125,7 @@ class World:
     def next_turn(self) -> None:
         """What the shell does when it was woken."""
         self.woken -= 1
-        self.hub.turns.next_turn()
+        self.registry.turns.next_turn()
 
     def turns(self) -> int:
         """Turn after turn until nothing waits; how many they were."""
@@ -137,8 +137,8 @@ class World:
 
     def turn(self) -> None:
         """What the shell does at the end of a turn, without writing."""
-        self.hub.relieve()
-        for connection in self.hub.take_dirty():
+        self.registry.relieve()
+        for connection in self.registry.take_dirty():
             connection.relieved()
             connection.resume(self.now)
 
@@ -149,9 +149,9 @@ class OctetPeer:
     def __init__(self, world: World, address: str) -> None:
         self.world = world
         self.connection: Any = Arrival(
-            world.broker, world.users, world.hub, world.settings, Peer(address, 5), world.now
+            world.broker, world.users, world.registry, world.settings, Peer(address, 5), world.now
         )
-        self.connection.shell = self
+        self.connection.transport = self
 
     def succeed(self, connection: BaseConnection) -> None:
         """The version is known."""

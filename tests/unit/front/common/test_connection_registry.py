@@ -1,4 +1,4 @@
-"""The hub: who has something to do, and who is held back while memory is short."""
+"""The registry: who has something to do, and who is held back while memory is short."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, frame, publish
 def test_a_connection_is_dirty_once_however_much_it_writes() -> None:
     world = World()
     peer = world.peer()
-    world.hub.take_dirty()
+    world.registry.take_dirty()
     for _ in range(3):
         peer.send(m.BasicQos(0, 1))
-    assert world.hub.dirty == [peer.connection]
-    assert world.hub.take_dirty() == [peer.connection]
-    assert world.hub.dirty == []
+    assert world.registry.dirty == [peer.connection]
+    assert world.registry.take_dirty() == [peer.connection]
+    assert world.registry.dirty == []
     assert not peer.connection.dirty
 
 
@@ -30,7 +30,7 @@ def test_a_publisher_that_takes_memory_over_the_mark_is_told_and_not_read() -> N
     publisher.give(publish(b"x" * 12_000))
     assert publisher.methods() == [m.ConnectionBlocked("low on memory")]
     assert publisher.connection.paused
-    assert world.hub.blocked == [publisher.connection]
+    assert world.registry.blocked == [publisher.connection]
 
 
 def test_a_client_that_cannot_be_told_is_held_all_the_same() -> None:
@@ -48,14 +48,14 @@ def test_a_consumer_is_not_held_and_its_taking_frees_the_publisher() -> None:
     publisher.ask(m.QueueDeclare("q"))
     publisher.give(publish(b"x" * 12_000))
     publisher.methods()
-    world.hub.relieve()
+    world.registry.relieve()
     assert publisher.connection.paused, "nothing was taken yet"
     consumer.send(m.BasicGet("q", no_ack=True))
     assert not consumer.connection.paused
-    world.hub.relieve()
+    world.registry.relieve()
     assert publisher.methods() == [m.ConnectionUnblocked()]
     assert not publisher.connection.paused
-    assert world.hub.blocked == []
+    assert world.registry.blocked == []
 
 
 def test_a_blocked_publisher_that_goes_away_is_forgotten() -> None:
@@ -64,8 +64,8 @@ def test_a_blocked_publisher_that_goes_away_is_forgotten() -> None:
     publisher.ask(m.QueueDeclare("q"))
     publisher.give(publish(b"x" * 12_000))
     publisher.connection.eof()
-    assert world.hub.blocked == []
-    assert world.hub.connections == set()
+    assert world.registry.blocked == []
+    assert world.registry.connections == set()
 
 
 def _pieces(body: bytes, count: int) -> list[bytes]:
@@ -86,23 +86,23 @@ def test_publishers_whose_own_halves_take_the_memory_finish_one_after_the_other(
     second.give(pieces[0])
     assert second.connection.paused
     first.give(pieces[2])
-    assert world.hub.gauge.unread == 16_000
+    assert world.registry.gauge.unread == 16_000
     for peer, other, rest in ((second, first, pieces[1:]), (first, second, pieces[3:])):
-        world.hub.relieve()
+        world.registry.relieve()
         assert (peer.connection.paused, other.connection.paused) == (False, True)
         for piece in rest:
             assert not peer.connection.paused
             peer.give(piece)
         # It waits again, and nobody else is let in while its message is in the queue.
         assert peer.connection.paused
-        world.hub.relieve()
+        world.registry.relieve()
         assert peer.connection.paused
         assert other.connection.paused
         consumer.send(m.BasicGet("q", no_ack=True))
         assert consumer.bodies() == [b"x" * 16_000]
-    world.hub.relieve()
+    world.registry.relieve()
     assert not first.connection.paused
-    assert (world.hub.gauge.unread, world.hub.gauge.used) == (0, 0)
+    assert (world.registry.gauge.unread, world.registry.gauge.used) == (0, 0)
 
 
 def test_a_publisher_that_goes_before_it_finishes_makes_room_for_the_next() -> None:
@@ -111,60 +111,60 @@ def test_a_publisher_that_goes_before_it_finishes_makes_room_for_the_next() -> N
     pieces = _pieces(b"x" * 16_000, 4)
     for peer in (first, second):
         peer.give(pieces[0] + pieces[1] + pieces[2])
-    world.hub.relieve()
+    world.registry.relieve()
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.connection.eof()
-    world.hub.relieve()
+    world.registry.relieve()
     assert not second.connection.paused
-    assert world.hub.finishing is second.connection
+    assert world.registry.finishing is second.connection
 
 
 def test_a_publisher_is_told_of_everything_that_is_short() -> None:
     world = World(watermark=10_000)
     publisher = world.peer()
     publisher.ask(m.QueueDeclare("q"))
-    assert world.hub.set_short(DISK, True)
-    assert not world.hub.set_short(DISK, True)
+    assert world.registry.set_short(DISK, True)
+    assert not world.registry.set_short(DISK, True)
     publisher.give(publish(b"x" * 12_000))
     assert publisher.methods() == [m.ConnectionBlocked("low on memory & disk")]
     world.broker.vhosts["/"].queues["q"].purge()
-    world.hub.relieve()
+    world.registry.relieve()
     assert publisher.connection.paused
-    assert world.hub.set_short(DISK, False)
-    world.hub.relieve()
+    assert world.registry.set_short(DISK, False)
+    world.registry.relieve()
     assert publisher.methods() == [m.ConnectionUnblocked()]
 
 
 def test_a_shortage_holds_nobody_who_does_not_publish() -> None:
     world = World()
     peer = world.peer()
-    world.hub.set_short(FILES, True)
+    world.registry.set_short(FILES, True)
     peer.ask(m.QueueDeclare("q"))
     assert not peer.connection.paused
-    assert world.hub.reason() == "low on file handles"
-    assert world.hub.short
+    assert world.registry.reason() == "low on file handles"
+    assert world.registry.short
 
 
 class Waits:
-    def __init__(self, hub: ConnectionRegistry, commits: int) -> None:
-        self.hub = hub
+    def __init__(self, registry: ConnectionRegistry, commits: int) -> None:
+        self.registry = registry
         self.commits = commits
-        hub.waiting[self] = None
+        registry.waiting[self] = None
 
     def committed(self) -> None:
         self.commits -= 1
         if self.commits:
-            self.hub.waiting[self] = None
+            self.registry.waiting[self] = None
 
 
 def test_who_waits_for_another_commit_stays_and_who_does_not_goes() -> None:
-    hub = World().hub
-    one, two = Waits(hub, 1), Waits(hub, 2)
-    hub.committed()
-    assert list(hub.waiting) == [two]
-    hub.committed()
+    registry = World().registry
+    one, two = Waits(registry, 1), Waits(registry, 2)
+    registry.committed()
+    assert list(registry.waiting) == [two]
+    registry.committed()
     assert (one.commits, two.commits) == (0, 0)
-    assert hub.waiting == {}
+    assert registry.waiting == {}
 
 
 def _transactional(world: World) -> OctetPeer:
@@ -177,7 +177,7 @@ def test_what_a_transaction_publishes_counts_until_it_ends() -> None:
     world = World(watermark=100_000)
     peer = _transactional(world)
     peer.ask(m.QueueDeclare("q"))
-    gauge = world.hub.gauge
+    gauge = world.registry.gauge
     for end, left in ((m.TxRollback(), 0), (m.TxCommit(), 1), (m.ChannelClose(200, "", 0, 0), 1)):
         peer.give(publish(b"x" * 5_000))
         assert gauge.uncommitted > 5_000
@@ -197,25 +197,25 @@ def test_transactions_that_take_all_memory_finish_one_after_the_other() -> None:
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.give(publish(b"3" * 6_000))
     assert first.connection.paused
-    world.hub.relieve()
+    world.registry.relieve()
     assert (first.connection.paused, second.connection.paused) == (True, False)
     # It goes on as long as its transaction does, and then waits again.
     second.give(publish(b"4" * 6_000))
     assert not second.connection.paused
     second.send(m.TxCommit())
     assert second.connection.paused
-    world.hub.relieve()
+    world.registry.relieve()
     assert first.connection.paused, "what was committed has to be consumed first"
     for body in (b"2", b"4"):
         consumer.send(m.BasicGet("q", no_ack=True))
         assert consumer.bodies() == [body * 6_000]
-    world.hub.relieve()
+    world.registry.relieve()
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.send(m.TxRollback())
-    world.hub.relieve()
+    world.registry.relieve()
     assert not first.connection.paused
     assert not second.connection.paused
-    assert (world.hub.gauge.uncommitted, world.hub.gauge.used) == (0, 0)
+    assert (world.registry.gauge.uncommitted, world.registry.gauge.used) == (0, 0)
 
 
 def test_a_transaction_that_publishes_too_much_is_refused_and_forgotten(
@@ -235,7 +235,7 @@ def test_a_transaction_that_publishes_too_much_is_refused_and_forgotten(
     assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 60, 40)
     assert "the transaction publishes more than 10000 octets" in closed.reply_text
     assert world.broker.vhosts["/"].queues["q"].ready_count() == 1
-    assert world.hub.gauge.uncommitted == 0
+    assert world.registry.gauge.uncommitted == 0
 
 
 def test_many_connections_with_output_are_written_user_by_user() -> None:
@@ -257,10 +257,10 @@ def test_connections_that_were_not_written_in_time_come_first_in_the_next_turn()
     first, second, third = (world.connect().connection for _ in range(3))
     for link in (first, second):
         link.touch()
-    taken = world.hub.take_dirty()
+    taken = world.registry.take_dirty()
     assert taken == [first, second]
     third.touch()
-    world.hub.dirty_again(taken)
-    assert world.hub.dirty == [first, second, third]
+    world.registry.dirty_again(taken)
+    assert world.registry.dirty == [first, second, third]
     second.touch()
-    assert world.hub.dirty == [first, second, third]
+    assert world.registry.dirty == [first, second, third]

@@ -37,7 +37,7 @@ class Watched:
         consumer: dict[str, Any] | None = None,
     ) -> None:
         self.world = World()
-        self.overdue = DeliveryAckTimeout(self.world.hub, timeout_ms)
+        self.overdue = DeliveryAckTimeout(self.world.registry, timeout_ms)
         self.peer = self.world.peer()
         self.peer.send(m.QueueDeclare("q", durable=True, arguments=queue or {}))
         self.peer.send(m.BasicConsume("q", "c", arguments=consumer or {}))

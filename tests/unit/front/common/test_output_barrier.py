@@ -119,9 +119,9 @@ def test_a_commit_that_had_begun_before_lets_nothing_out() -> None:
 def test_a_connection_with_output_to_let_out_is_dirty() -> None:
     world, peer = slow()
     peer.send(m.QueueDeclare("q", durable=True))
-    world.hub.take_dirty()
+    world.registry.take_dirty()
     world.commit()
-    assert world.hub.dirty == [peer.connection]
+    assert world.registry.dirty == [peer.connection]
 
 
 def test_a_connection_that_closes_is_not_finished_before_its_output_left() -> None:
@@ -144,7 +144,7 @@ def test_a_peer_that_is_gone_is_not_waited_for() -> None:
     peer.connection.eof()
     assert peer.connection.finished
     assert peer.connection.held is None
-    assert world.hub.waiting == {}
+    assert world.registry.waiting == {}
     world.commit()
     assert peer.frames() == []
 

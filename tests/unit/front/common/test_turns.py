@@ -127,10 +127,10 @@ def test_what_a_peer_sent_before_its_end_is_carried_out() -> None:
     world.limit(UNITS)
     peer.give(publish(b"", exchange="wide") * 10)
     peer.connection.eof()
-    assert peer.connection in world.hub.connections
+    assert peer.connection in world.registry.connections
     world.turns()
     assert ready(world, "w0") == 10
-    assert peer.connection not in world.hub.connections
+    assert peer.connection not in world.registry.connections
 
 
 def test_nobody_is_cut_for_silence_while_input_waits() -> None:

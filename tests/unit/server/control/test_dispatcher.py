@@ -42,13 +42,13 @@ class World:
         work = Work()
         store = MemoryStore(Gauge())
         self.broker = Broker(store, Gauge(), headers_of, EDITOR, Clock(), work=work)
-        self.hub = ConnectionRegistry(Gauge(), work)
-        self.hub.turns.limit(WORK_USER_UNITS, lambda: None)
+        self.registry = ConnectionRegistry(Gauge(), work)
+        self.registry.turns.limit(WORK_USER_UNITS, lambda: None)
         definitions: Any = Gathering()
         context = AdminContext(
             self.broker,
             self.users,
-            self.hub,
+            self.registry,
             definitions,
             lambda: 0.0,
             lambda _, line: self.lines.append(line),
@@ -60,8 +60,8 @@ class World:
         """Everything in memory is durable."""
         commit = self.broker.commit
         commit.done = commit.ticket
-        for waiting in list(self.hub.waiting):
-            del self.hub.waiting[waiting]
+        for waiting in list(self.registry.waiting):
+            del self.registry.waiting[waiting]
             waiting.committed()
 
     async def turns(self, asked: asyncio.Task[dict[str, Any]]) -> int:
@@ -69,9 +69,9 @@ class World:
         count = 0
         while not asked.done():
             await asyncio.sleep(0)
-            if self.hub.turns.busy:
+            if self.registry.turns.busy:
                 count += 1
-                self.hub.turns.next_turn()
+                self.registry.turns.next_turn()
         return count
 
     def ask(self, command: str, **fields: Any) -> asyncio.Task[dict[str, Any]]:
@@ -124,7 +124,7 @@ async def test_an_entry_for_which_somebody_took_the_room_during_an_import_is_nam
     asked = world.ask("definitions.import", definitions={"queues": queues})
     while not world.vhost.queues:
         await asyncio.sleep(0)
-        world.hub.turns.next_turn()
+        world.registry.turns.next_turn()
     last = queues[-1]["name"]
     assert last not in world.vhost.queues, "the import is under way"
     world.vhost.declare_queue("somebody's")
@@ -143,9 +143,9 @@ async def test_an_import_goes_on_when_who_asked_has_gone() -> None:
     asked = world.ask("definitions.import", definitions={"queues": queues})
     await asyncio.sleep(0)
     asked.cancel()
-    while world.hub.turns.busy or not asked.done():
+    while world.registry.turns.busy or not asked.done():
         await asyncio.sleep(0)
-        world.hub.turns.next_turn()
+        world.registry.turns.next_turn()
     assert len(world.vhost.queues) == MANY
 
 
@@ -157,14 +157,14 @@ async def test_a_policy_reaches_all_queues_however_many_turns_that_takes() -> No
     rule = {"name": "p", "vhost": "/", "pattern": "", "definition": {"max-length": 1}}
     assert (await world.ask("policies.set", **rule))["ok"]
     # It is cleared before it is everywhere.
-    assert world.hub.turns.busy
-    world.hub.turns.next_turn()
+    assert world.registry.turns.busy
+    world.registry.turns.next_turn()
     assert (await world.ask("policies.clear", name="p", vhost="/"))["ok"]
     rule["definition"] = {"max-length": 2}
     assert (await world.ask("policies.set", **rule))["ok"]
     world.vhost.declare_queue("late")
-    while world.hub.turns.busy:
-        world.hub.turns.next_turn()
+    while world.registry.turns.busy:
+        world.registry.turns.next_turn()
     for queue in world.vhost.queues.values():
         for _ in range(4):
             queue.publish(message())
@@ -206,7 +206,7 @@ async def test_a_password_is_hashed_in_a_thread_and_nobody_waits_for_that() -> N
     asked = world.ask("users.add", name="ann", password="secret")
     changed = world.ask("users.add", name="ann", password="another")
     assert (await world.ask("queues.list"))["ok"]
-    assert not world.hub.turns.busy, "nothing is tried again and again meanwhile"
+    assert not world.registry.turns.busy, "nothing is tried again and again meanwhile"
     assert world.users.get("ann") is None
     await hands.work()
     assert asked.result()["ok"]

@@ -90,7 +90,7 @@ class Setting:
         self, after: Callable[[], None] = lambda: None, spare: Callable[[], bool] = lambda: False
     ) -> None:
         self.commit = Gatherer()
-        self.hub = ConnectionRegistry(Gauge())
+        self.registry = ConnectionRegistry(Gauge())
         self.lines: list[str] = []
         self.failures: list[Exception] = []
         self.definitions_changed = False
@@ -98,7 +98,7 @@ class Setting:
         self.flusher = Flusher(
             asyncio.get_running_loop(),
             self.commit,
-            self.hub,
+            self.registry,
             gathered=lambda: self.definitions_changed,
             after=after,
             sync_in=lambda: self.sync_in,
@@ -127,9 +127,9 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
 
 
 class Waits:
-    def __init__(self, hub: ConnectionRegistry) -> None:
+    def __init__(self, registry: ConnectionRegistry) -> None:
         self.calls = 0
-        hub.waiting[self] = None
+        registry.waiting[self] = None
 
     def committed(self) -> None:
         self.calls += 1
@@ -138,7 +138,7 @@ class Waits:
 @run
 async def test_what_somebody_waits_for_is_performed_in_the_thread_and_told() -> None:
     s = Setting()
-    waits = Waits(s.hub)
+    waits = Waits(s.registry)
     s.urge()
     await s.until(lambda: s.commit.done == 1)
     assert waits.calls == 1
@@ -193,12 +193,12 @@ async def test_a_full_disk_holds_publishers_back_until_it_takes_writes_again() -
     s = Setting()
     s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg"), OSError(errno.ENOSPC, "full")]
     s.urge()
-    await s.until(lambda: s.hub.short)
-    assert s.hub.reason() == "low on disk"
+    await s.until(lambda: s.registry.short)
+    assert s.registry.reason() == "low on disk"
     assert s.commit.done == 0
     await s.until(lambda: s.commit.done == 1)
     assert s.commit.batches[0].performed == 3
-    assert not s.hub.short
+    assert not s.registry.short
     assert len(s.lines) == 2
     assert "cannot write, publishers wait: [Errno 28] full: 'a.seg'" in s.lines[0]
     assert s.lines[1] == "warning: the disk takes writes again"
@@ -212,13 +212,13 @@ async def test_what_was_kept_for_a_full_disk_is_used_at_once_and_publishers_wait
     s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg")]
     s.urge()
     await s.until(lambda: s.commit.done == 1)
-    assert s.hub.short
+    assert s.registry.short
     assert not kept
     assert s.lines == [
         "warning: the disk is full, what was kept for that is used: [Errno 28] full: 'a.seg'"
     ]
     assert s.flusher.set_low(False)
-    assert not s.hub.short
+    assert not s.registry.short
     await s.flusher.stop()
 
 
@@ -227,8 +227,8 @@ async def test_too_many_open_files_are_named_as_what_they_are() -> None:
     s = Setting(spare=lambda: True)
     s.commit.outcomes = [OSError(errno.EMFILE, "too many")]
     s.urge()
-    await s.until(lambda: s.hub.short)
-    assert s.hub.reason() == "low on file handles"
+    await s.until(lambda: s.registry.short)
+    assert s.registry.reason() == "low on file handles"
     await s.until(lambda: s.commit.done == 1)
     await s.flusher.stop()
 
@@ -241,16 +241,16 @@ async def test_a_disk_that_is_full_and_low_is_both_until_neither() -> None:
     s.commit.outcomes = [OSError(errno.EDQUOT, "quota")]
     s.urge()
     await s.until(lambda: s.commit.done == 1)
-    assert s.hub.short
+    assert s.registry.short
     assert s.flusher.set_low(False)
-    assert not s.hub.short
+    assert not s.registry.short
     await s.flusher.stop()
 
 
 @run
 async def test_a_failed_batch_is_never_confirmed_and_nothing_after_it() -> None:
     s = Setting()
-    waits = Waits(s.hub)
+    waits = Waits(s.registry)
     s.commit.outcomes = [ValueError("sync failed")]
     s.urge()
     await s.until(lambda: len(s.failures) == 1)
@@ -358,7 +358,7 @@ async def test_a_write_of_it_that_fails_is_left_to_who_can_wait_for_room() -> No
     s.commit.work = Work(full, Path("a.seg"), b"records")
     s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg")]
     s.urge()
-    await s.until(lambda: s.hub.short)
+    await s.until(lambda: s.registry.short)
     assert "cannot write, publishers wait" in s.lines[0]
     await s.until(lambda: s.commit.done == 1)
     assert s.commit.batches[0].performed == 2
@@ -372,7 +372,7 @@ async def test_a_sync_of_it_that_fails_names_the_file_and_is_not_tried_again() -
         file = os.open(Path(folder) / "a.seg", os.O_RDWR | os.O_CREAT)
         reading, writing = os.pipe()
         s = Setting()
-        waits = Waits(s.hub)
+        waits = Waits(s.registry)
         s.commit.work = Work(file, Path("the/a.seg"), b"records", sync=writing)
         s.urge()
         await s.until(lambda: len(s.failures) == 1)
