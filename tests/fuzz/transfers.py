@@ -7,6 +7,7 @@ from collections.abc import Callable
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
+from harebell.base.work import Work
 from harebell.front.amqp_0_10_transitional.references import References
 from harebell.front.common.checkpoints import Checkpoints, Key
 from harebell.front.convert.transitional import from_basic, to_basic
@@ -65,7 +66,7 @@ def references(data: bytes) -> None:
         name = bytes((which % _NAMES,))
         piece = bytes((at % 251,)) * (size * 8)
         if what % 8 == 0:
-            session.release()
+            session.release(Work())
             session = References(gauge, checkpoints, key, _MOST)
             bodies.clear()
             continue

@@ -30,6 +30,12 @@ class GatheredBody:
         self.size += len(piece)
         return 0
 
+    def shrink(self, octets: int) -> bool:
+        """Free the last octets of a body that is dropped; False when nothing is left."""
+        self.size = max(self.size - octets, 0)
+        del self._octets[self.size :]
+        return self.size > 0
+
     def take(self) -> bytes:
         """The whole body; nothing is left here."""
         octets, self._octets = bytes(self._octets), bytearray()

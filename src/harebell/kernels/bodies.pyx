@@ -77,6 +77,19 @@ cdef class GatheredBody:
         self._capacity = capacity
         return 0
 
+    cpdef bint shrink(self, Py_ssize_t octets) except -1:
+        """Free the last octets of a body that is dropped; False when nothing is left."""
+        self.size = max(self.size - octets, <Py_ssize_t>0)
+        if self.size == 0:
+            self._only = None
+            Py_XDECREF(self._octets)
+            self._octets = NULL
+            self._capacity = 0
+        elif self._octets != NULL:
+            _PyBytes_Resize(&self._octets, self.size)
+            self._capacity = self.size
+        return self.size > 0
+
     cpdef bytes take(self):
         """The whole body; nothing is left here."""
         cdef bytes octets = self._only

@@ -65,3 +65,27 @@ def test_a_body_that_never_ends_leaves_with_its_pieces(kernel: Any) -> None:
     gathered.add(piece)
     del gathered
     assert sys.getrefcount(piece) == before
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("pieces", [[0], [1], [10_000], [400_000, 700_000, 1]])
+def test_a_body_that_is_dropped_is_freed_from_its_end(kernel: Any, pieces: list[int]) -> None:
+    body = kernel.GatheredBody(sum(pieces))
+    for size in pieces:
+        body.add(b"x" * size)
+    left = sum(pieces)
+    while left > 300_000:
+        left -= 300_000
+        assert body.shrink(300_000)
+        assert body.size == left
+    assert not body.shrink(300_000)
+    assert (body.size, body.take()) == (0, b"")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_body_that_lost_its_end_keeps_its_beginning(kernel: Any) -> None:
+    body = kernel.GatheredBody()
+    body.add(b"a" * 50_000)
+    body.add(b"b" * 50_000)
+    assert body.shrink(49_999)
+    assert body.take() == b"a" * 50_000 + b"b"

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
 from harebell.base.limits import SEGMENT_MAX_BYTES
+from harebell.base.work import Work
+from harebell.front.common.unfinished_body import free
 from harebell.kernels.bodies import GatheredBody
 from harebell.kernels.segments import (
     BODY,
@@ -36,6 +38,7 @@ class Assembly:
     Args:
         gauge: counts the bytes of incomplete bodies.
         message_max: most bytes of a body; further bytes are counted and dropped.
+        work: the broker's counter of work units.
 
     Attributes:
         size: the received bytes of the body.
@@ -50,12 +53,14 @@ class Assembly:
         "_message_max",
         "_segments",
         "_taken",
+        "_work",
         "drain",
         "size",
     )
 
-    def __init__(self, gauge: Gauge, message_max: int) -> None:
+    def __init__(self, gauge: Gauge, message_max: int, work: Work) -> None:
         self._gauge = gauge
+        self._work = work
         self._message_max = message_max
         self._kind = -1
         self._in_segment = False
@@ -102,6 +107,12 @@ class Assembly:
         self._gauge.unread -= self._counted
         self._counted = 0
 
+    def drop(self) -> None:
+        """Drop an incomplete assembly; the memory of a large body is freed in later turns."""
+        self.release()
+        if BODY in self._segments:
+            free(self._segments[BODY], self._work)
+
     def control(self) -> bytes:
         """Return the segment of the control."""
         return self._whole(CONTROL)
@@ -136,8 +147,8 @@ class Assembly:
                 return
             self.size += len(payload)
             if self.too_large:
+                self.drop()
                 self._segments[BODY] = GatheredBody()
-                self.release()
                 return
         else:
             if self._segments[kind].size + len(payload) > SEGMENT_MAX_BYTES:

@@ -70,13 +70,15 @@ class Intake(SegmentSink):
         key = (channel, track)
         assembly = self.assemblies.get(key)
         if assembly is None:
-            assembly = Assembly(connection.registry.gauge, connection.message_max)
+            assembly = Assembly(
+                connection.registry.gauge, connection.message_max, connection.registry.work
+            )
             self.assemblies[key] = assembly
             connection.scanner.pending += 1
         try:
             whole = assembly.frame(flags, kind, payload)
         except Exception:
-            self.drop(key)
+            self.drop(key, unfinished=True)
             raise
         if not whole:
             connection.published = True
@@ -93,14 +95,17 @@ class Intake(SegmentSink):
         else:
             execution.take(session, assembly)
 
-    def drop(self, key: tuple[int, int]) -> None:
+    def drop(self, key: tuple[int, int], *, unfinished: bool = False) -> None:
         """Remove an assembly that is complete or was dropped."""
         assembly = self.assemblies.pop(key, None)
         if assembly is not None:
-            assembly.release()
+            if unfinished:
+                assembly.drop()
+            else:
+                assembly.release()
             self._connection.scanner.pending -= 1
 
     def drop_all(self) -> None:
         """Drop everything: the connection is closed."""
         for key in list(self.assemblies):
-            self.drop(key)
+            self.drop(key, unfinished=True)

@@ -321,10 +321,10 @@ class TransitionalChannel(WindowedChannel):
             session.stop_timer()
             registry.sessions.pop(session.identifier, None)
         if self.detached and self.content is not None:
-            self.content.release()
+            self.content.drop(registry.work)
             self.content = None
         if self.references is not None:
-            self.references.release()
+            self.references.release(registry.work)
         super().close()
         self.refused.give_back()
         if session is not None:

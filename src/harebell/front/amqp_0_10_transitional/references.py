@@ -17,10 +17,13 @@ from typing import Any
 
 from harebell.base.gauge import Gauge
 from harebell.base.limits import REFERENCE_NAME_BYTES, REFERENCES_PER_SESSION
+from harebell.base.work import Work
 from harebell.front.common.checkpoints import Checkpoints, Key
 from harebell.front.common.errors import hard, soft
 
 _CLASS = 120
+_FREED_PER_UNIT = 13_000
+"""Bytes that the system takes back in a microsecond."""
 _TINY = 4096
 """Octets of a piece below which it is joined to its neighbours at once."""
 
@@ -71,6 +74,10 @@ class Reference:
     def whole(self) -> list[bytes]:
         """Return all parts, after `mark`."""
         return [bytes(part) for part in self._parts]
+
+    def drop_part(self) -> int:
+        """Free the last part of a body that is dropped; return its bytes, 0 if none is left."""
+        return len(self._parts.pop()) if self._parts else 0
 
     def body(self) -> bytes:
         """The decoded input."""
@@ -185,10 +192,23 @@ class References:
             raise hard(503, f"reference {name!r} is not open", _CLASS, method_id)
         return reference
 
-    def release(self) -> None:
-        """Drop incomplete bodies of an ended session; checkpoints stay."""
-        self._count(-sum(reference.size for reference in self._open.values()))
+    def release(self, work: Work) -> None:
+        """Drop incomplete bodies of an ended session, in slices; checkpoints stay."""
+        dropped = list(self._open.values())
+        self._count(-sum(reference.size for reference in dropped))
         self._open.clear()
+
+        def step() -> bool:
+            while dropped:
+                freed = dropped[-1].drop_part()
+                if not freed:
+                    dropped.pop()
+                if work.charge(1 + freed // _FREED_PER_UNIT):
+                    return False
+            return True
+
+        if dropped:
+            work.later(step)
 
     def _begin(self, name: bytes, method_id: int) -> Reference:
         if name in self._open:

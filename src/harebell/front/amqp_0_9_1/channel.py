@@ -538,7 +538,7 @@ class Channel(ChannelPort):
         """Close the channel: consumers are removed, unacknowledged messages are requeued."""
         connection = self.connection
         if self.content is not None:
-            self.content.release()
+            self.content.drop(connection.registry.work)
             self.content = None
             connection.scanner.pending -= 1
         left = self.stop_consuming()

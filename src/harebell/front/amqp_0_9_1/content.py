@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.gauge import Gauge
 from harebell.base.limits import BODY_HARD_MAX_BYTES
 from harebell.base.message import Properties
+from harebell.base.work import Work
 from harebell.front.common.errors import hard
+from harebell.front.common.unfinished_body import free
 from harebell.kernels.bodies import GatheredBody
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.frames import BODY, HEADER
@@ -96,6 +98,11 @@ class Content:
         self._gauge.take(self._counted)
         self._gauge.unread -= self._counted
         self._counted = 0
+
+    def drop(self, work: Work) -> None:
+        """Drop an incomplete content; the memory of a large body is freed in later turns."""
+        self.release()
+        free(self._body, work)
 
     def body(self) -> bytes:
         """Return the complete body."""

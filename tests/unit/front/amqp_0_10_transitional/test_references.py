@@ -7,6 +7,7 @@ import pytest
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
 from harebell.base.limits import REFERENCE_NAME_BYTES, REFERENCES_PER_SESSION
+from harebell.base.work import Work
 from harebell.front.amqp_0_10_transitional.references import References
 from harebell.front.common.checkpoints import Checkpoints, Key
 
@@ -123,7 +124,7 @@ def test_what_is_not_whole_counts_as_memory_and_as_unread(
     assert (gauge.used, gauge.unread) == (8, 8)
     session.close(b"r")
     assert (gauge.used, gauge.unread) == (3, 3)
-    session.release()
+    session.release(Work())
     assert (gauge.used, gauge.unread, len(session)) == (0, 0, 0)
 
 
@@ -135,7 +136,7 @@ def test_a_checkpoint_outlives_its_session(
     session.append(b"r", b"ijkl")
     session.checkpoint(b"r", "mark")
     session.append(b"r", b"not saved")
-    session.release()
+    session.release(Work())
     again = later(gauge, checkpoints)
     assert again.resume(b"other", "mark") == 12
     again.append(b"other", b"mnop")
@@ -151,7 +152,7 @@ def test_the_last_checkpoint_counts(
     session.checkpoint(b"r", "mark")
     session.append(b"r", b"def")
     session.checkpoint(b"r", "mark")
-    session.release()
+    session.release(Work())
     assert later(gauge, checkpoints).resume(b"r", "mark") == 6
 
 
@@ -161,12 +162,12 @@ def test_a_resumed_body_can_be_marked_and_broken_again(
     session.open(b"r")
     session.append(b"r", b"abc")
     session.checkpoint(b"r", "mark")
-    session.release()
+    session.release(Work())
     second = later(gauge, checkpoints)
     assert second.resume(b"r", "mark") == 3
     second.append(b"r", b"def")
     second.checkpoint(b"r", "mark")
-    second.release()
+    second.release(Work())
     third = later(gauge, checkpoints)
     assert third.resume(b"r", "mark") == 6
     assert third.close(b"r").body() == b"abcdef"
@@ -181,7 +182,7 @@ def test_another_identifier_moves_the_checkpoint(
     session.checkpoint(b"r", "one")
     session.append(b"r", b"def")
     session.checkpoint(b"r", "two")
-    session.release()
+    session.release(Work())
     again = later(gauge, checkpoints)
     assert again.resume(b"r", "one") == 0
     assert again.resume(b"s", "two") == 6
@@ -210,7 +211,26 @@ def test_a_checkpoint_after_every_octet_keeps_the_body(
     for at in range(MOST):
         session.append(b"r", bytes((at % 251,)))
         session.checkpoint(b"r", "mark")
-    session.release()
+    session.release(Work())
     again = later(gauge, checkpoints)
     assert again.resume(b"r", "mark") == MOST
     assert again.close(b"r").body() == bytes(at % 251 for at in range(MOST))
+
+
+def test_memory_of_dropped_references_is_freed_in_slices(gauge: Gauge, session: References) -> None:
+    for name in (b"a", b"b"):
+        session.open(name)
+        for _ in range(2):
+            session.append(name, bytes(5_000))
+    work, steps = Work(), []
+    work.later = steps.append
+    session.release(work)
+    assert (gauge.used, gauge.unread, len(session)) == (0, 0, 0)
+    (step,) = steps
+    slices = 0
+    while True:
+        work.begin(1)
+        if step():
+            break
+        slices += 1
+    assert slices >= 4
