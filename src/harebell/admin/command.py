@@ -14,7 +14,8 @@ A command is a function with a decorator, in a file of `harebell.admin.commands`
 Everything else is read from the function: its name is the verb, its docstring the help, and its
 parameters after the first are the arguments of the command, with their types and defaults. A
 parameter without an `Argument` is positional on the command line. A command that may take long
-returns `Slices` of its answer, and shares the event loop with everything else.
+returns `Slices` of its answer, and shares the event loop with everything else. A command with many
+rows returns a `RowStream` (`harebell.admin.streaming`), which has to be its annotation.
 
 The command line reads these files for its help, and has to start fast: they import only `base` and
 `admin` at their top, and the rest of Harebell inside functions.
@@ -108,7 +109,7 @@ class Command:
         noun: what it is about.
         verb: its name beside the noun.
         run: executes it in the broker: gets an `AdminContext` and the arguments, and returns the
-            answer, or `Slices` of it where it may take long.
+            answer, or `Slices` of it where it may take long, or a `RowStream`.
         summary: what it does, in a sentence.
         tag: which users may run it over HTTP.
         http: its routes, each as "METHOD /api/path/{argument}".
@@ -157,6 +158,11 @@ class Command:
         hints = get_type_hints(self.run, include_extras=True)
         _, *given = inspect.signature(self.run).parameters.values()
         return [_parameter(each, hints[each.name]) for each in given]
+
+    @property
+    def streams(self) -> bool:
+        """Whether its answer is a `RowStream`."""
+        return self.run.__annotations__.get("return") == "RowStream"
 
     def arguments_of(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Check the fields of a request; returns the keyword arguments for `run`.

@@ -313,6 +313,8 @@ POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 30.0
 """Timeout of both sides of the control socket."""
+CONTROL_IDLE_SECONDS = 10.0
+"""Time after which the broker shows a client that its next rows take longer."""
 LAG_STEP_SECONDS = 0.005
 """Interval of measurements of `harebell status --lag`."""
 LAG_MOST_SECONDS = 3600.0

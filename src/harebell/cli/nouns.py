@@ -8,7 +8,9 @@ write files, are in `harebell.cli.definitions`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
@@ -22,7 +24,7 @@ from harebell.base.printable import printable
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
 from harebell.server.config.settings import BY_NAME
-from harebell.server.control.client import ControlError, NotRunning, ask_command
+from harebell.server.control.client import ControlError, NotRunning, ask_command, ask_rows
 
 _GAP = "  "
 _SYNONYMS = (
@@ -88,15 +90,16 @@ class RunningBroker:
         self, command: str, given: Mapping[str, Any], patience: float = CONTROL_COMMAND_SECONDS
     ) -> Any:
         """Run a command in the broker and return its answer."""
-        try:
-            config = load({"data_dir": self._data_dir}, config_file=self._config_file)
-            return ask_command(config.data_dir, command, given, patience)
-        except ConfigError as error:
-            raise WrongUsage(str(error)) from None
-        except NotRunning as error:
-            raise NotConnected(str(error)) from None
-        except ControlError as error:
-            raise Failure(str(error)) from None
+        with _as_failures():
+            return ask_command(self._where(), command, given, patience)
+
+    def ask_rows(self, command: str, given: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+        """Run a command with a stream of rows in the broker, and yield its rows in batches."""
+        with _as_failures():
+            yield from ask_rows(self._where(), command, given)
+
+    def _where(self) -> Path:
+        return load({"data_dir": self._data_dir}, config_file=self._config_file).data_dir
 
     def print_done(self, answer: Any, sentence: str) -> None:
         """Print the answer as JSON, or the sentence."""
@@ -107,12 +110,58 @@ class RunningBroker:
         if self.as_json:
             echo(_json(answer))
             return
-        names = list(columns)
-        lines = [names, *([_cell(row[name]) for name in names] for row in answer)]
-        widths = [max(len(line[n]) for line in lines) for n in range(len(names))]
+        table = _Table(columns)
+        table.print(answer)
+
+    def print_rows(self, batches: Iterator[list[dict[str, Any]]], columns: Iterable[str]) -> None:
+        """Print rows as they come: a line of JSON each, or a table."""
+        table = _Table(columns)
+        for rows in batches:
+            if self.as_json:
+                for row in rows:
+                    echo(_json(row))
+            elif rows:
+                table.print(rows)
+        if not self.as_json:
+            table.print([])
+
+
+class _Table:
+    """A table that is printed in parts; the first part decides the least widths.
+
+    Args:
+        columns: the names of the columns to print.
+    """
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self._names = list(columns)
+        self._widths = [0 for _ in self._names]
+        self._begun = False
+
+    def print(self, rows: list[dict[str, Any]]) -> None:
+        """Print rows, below the names of the columns."""
+        lines = [[_cell(row[name]) for name in self._names] for row in rows]
+        if not self._begun:
+            self._begun = True
+            lines.insert(0, self._names)
+        for at, width in enumerate(self._widths):
+            self._widths[at] = max([width, *(len(line[at]) for line in lines)])
         for line in lines:
-            cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            cells = (cell.ljust(width) for cell, width in zip(line, self._widths, strict=True))
             echo(_GAP.join(cells).rstrip())
+
+
+@contextmanager
+def _as_failures() -> Iterator[None]:
+    """Make errors of the control socket those of the command line."""
+    try:
+        yield
+    except ConfigError as error:
+        raise WrongUsage(str(error)) from None
+    except NotRunning as error:
+        raise NotConnected(str(error)) from None
+    except ControlError as error:
+        raise Failure(str(error)) from None
 
 
 def _json(answer: Any) -> str:
@@ -164,6 +213,9 @@ def action_of(command: Command) -> Verb:
             for each in parameters
             if raw[each.keyword] is not None or each.argument.form is Form.SECRET
         }
+        if command.streams:
+            broker.print_rows(broker.ask_rows(command.name, given), columns)
+            return
         answer = broker.ask(command.name, given)
         if command.done and isinstance(answer, list):
             broker.print_done({command.noun.name: answer}, command.sentence(given, answer))

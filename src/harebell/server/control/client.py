@@ -3,16 +3,23 @@
 A broker listens on the unix socket `control.sock` in its data directory. A request is one line of
 JSON, `{"ask": "overview"}`, and so is the answer: `{"ok": true, "overview": {...}}` or
 `{"ok": false, "error": "..."}`. A command has its arguments as fields beside `ask`; its result is
-in the field `answer`. Only the user who runs the broker may open the socket. The client uses no
-event loop, so that `harebell status` starts quickly. The server is in
-`harebell.server.control.server`.
+in the field `answer`. A command with a stream of rows answers with several lines:
+
+    {"ok": true, "rows": [{...}, {...}]}    any number of rows, also none
+    ...
+    {"ok": true}                            the end, or {"ok": false, "error": "..."}
+
+and closes the connection. The client cancels it by closing the connection itself. Only the user who
+runs the broker may open the socket. The client uses no event loop, so that `harebell status` starts
+quickly. The server is in `harebell.server.control.server`.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +35,7 @@ from harebell.base.limits import (
 SOCKET_NAME = "control.sock"
 OVERVIEW = "overview"
 LAG = "lag_seconds"
+ROWS = "rows"
 _CHUNK_BYTES = 65_536
 
 
@@ -99,7 +107,44 @@ def ask_command(
     return _ask(data_dir, {"ask": command, **fields}, patience).get("answer")
 
 
+def ask_rows(
+    data_dir: Path,
+    command: str,
+    fields: Mapping[str, Any],
+    patience: float = CONTROL_COMMAND_SECONDS,
+) -> Iterator[list[dict[str, Any]]]:
+    """Run a command with a stream of rows in the broker, and yield its rows in batches.
+
+    Closing the iterator cancels the command.
+
+    Args:
+        data_dir: the data directory of the broker.
+        command: the name of the command, such as "queues.browse".
+        fields: the arguments of the command.
+        patience: timeout for each batch in seconds.
+
+    Raises:
+        NotRunning: no broker is running on the data directory.
+        ControlError: the request failed, or the broker refused it; the text has its reason.
+    """
+    with _asked(data_dir, {"ask": command, **fields}, patience) as lines:
+        for line in lines:
+            rows = _decoded(line, data_dir).get(ROWS)
+            if rows is None:
+                return
+            yield rows
+
+
 def _ask(data_dir: Path, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
+    with _asked(data_dir, request, patience) as lines:
+        return _decoded(next(lines), data_dir)
+
+
+@contextmanager
+def _asked(
+    data_dir: Path, request: Mapping[str, Any], patience: float
+) -> Iterator[Iterator[bytes]]:
+    """Send a request; gives the lines of the answer."""
     path = socket_path(data_dir)
     try:
         octets = msgspec.json.encode(request) + b"\n"
@@ -110,7 +155,6 @@ def _ask(data_dir: Path, request: Mapping[str, Any], patience: float) -> dict[st
         try:
             link.connect(os.fspath(path))
             link.sendall(octets)
-            line = _read_line(link)
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             raise NotRunning(
                 f"no broker runs on the data directory {data_dir}: start one with "
@@ -121,18 +165,30 @@ def _ask(data_dir: Path, request: Mapping[str, Any], patience: float) -> dict[st
                 f"the broker on {data_dir} belongs to another user: ask as that user or as root"
             ) from None
         except OSError as error:
-            raise ControlError(f"the broker on {data_dir} does not answer: {error}") from None
-    return _decoded(line, data_dir)
+            raise _unanswered(data_dir, error) from None
+        yield _lines(link, data_dir)
 
 
-def _read_line(link: socket.socket) -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        chunk = link.recv(_CHUNK_BYTES)
+def _unanswered(data_dir: Path, error: OSError) -> ControlError:
+    return ControlError(f"the broker on {data_dir} does not answer: {error}")
+
+
+def _lines(link: socket.socket, data_dir: Path) -> Iterator[bytes]:
+    """Yield the lines that the broker sends, which end with an error if it sends no more."""
+    parts: list[bytes] = []
+    while True:
+        try:
+            chunk = link.recv(_CHUNK_BYTES)
+        except OSError as error:
+            raise _unanswered(data_dir, error) from None
         if not chunk:
-            raise ConnectionResetError("it closed the control connection")
-        line += chunk
-    return line
+            raise _unanswered(data_dir, ConnectionResetError("it closed the control connection"))
+        *ended, rest = chunk.split(b"\n")
+        for line in ended:
+            yield b"".join([*parts, line])
+            parts = []
+        if rest:
+            parts.append(rest)
 
 
 def _decoded(line: bytes, data_dir: Path) -> dict[str, Any]:

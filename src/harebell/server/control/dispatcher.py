@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.streaming import RowStream
 from harebell.base.errors import Refusal
 from harebell.base.limits import COMMAND_ENTRY_UNITS
 from harebell.base.slices import Slices
 from harebell.front.common.turns import Account
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
+from harebell.server.control.row_reader import RowReader
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command
@@ -139,6 +141,10 @@ class Dispatcher:
         Args:
             name: the name of the command.
             fields: its arguments.
+
+        Returns:
+            The answer; a `RowReader` in the field "rows" if the command has a stream of rows. The
+            caller has to close it.
         """
         command = _find(name)
         assert command is not None, "`knows` was asked before"
@@ -159,7 +165,13 @@ class Dispatcher:
         else:
             # A command may have caused output of connections, such as connection.close.
             self._flush()
+        if isinstance(answer, RowStream):
+            return {"ok": True, "rows": self.reader_of(answer)}
         return {"ok": True, "answer": answer}
+
+    def reader_of(self, stream: RowStream) -> RowReader:
+        """Return a reader of the rows of a command."""
+        return RowReader(self._context, self._account, stream)
 
     def _run(self, run: Callable[[], Any]) -> asyncio.Future[Any]:
         """Start a command; it runs in slices, with other work in between."""

@@ -15,9 +15,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harebell.base.limits import CONTROL_LINE_BYTES, CONTROL_TIMEOUT_SECONDS, LAG_MOST_SECONDS
-from harebell.server.control.client import LAG, OVERVIEW, ControlError, socket_path
+from harebell.base.errors import HarebellError
+from harebell.base.limits import (
+    CONTROL_IDLE_SECONDS,
+    CONTROL_LINE_BYTES,
+    CONTROL_TIMEOUT_SECONDS,
+    LAG_MOST_SECONDS,
+)
+from harebell.server.control.client import LAG, OVERVIEW, ROWS, ControlError, socket_path
 from harebell.server.control.loop_lag import longest_lag
+from harebell.server.control.row_reader import RowReader
 from harebell.server.disk.lock import cannot_use, in_use
 
 _OWNER_ONLY = 0o177
@@ -80,7 +87,12 @@ class Control:
         """Answer requests of one client until it disconnects or times out."""
         try:
             while line := await asyncio.wait_for(reader.readline(), CONTROL_TIMEOUT_SECONDS):
-                writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
+                answer = await self._answer(line)
+                rows = answer.get(ROWS)
+                if isinstance(rows, RowReader):
+                    await _send_rows(rows, reader, writer)
+                    break
+                writer.write(msgspec.json.encode(answer) + b"\n")
                 await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
         except ValueError:
             # readline raises ValueError for a line above the limit; the rest cannot be parsed.
@@ -124,6 +136,44 @@ async def start(app: Overviewed, data_dir: Path, dispatcher: Commands | None = N
     except OSError as error:
         raise ControlError(cannot_use(data_dir, error)) from None
     return control
+
+
+async def _send_rows(
+    rows: RowReader, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Send rows as the client reads them, until it closes the connection or sends something."""
+    cancelled = asyncio.ensure_future(reader.read(1))
+    try:
+        while True:
+            found = asyncio.ensure_future(_next_answer(rows))
+            while not found.done():
+                await asyncio.wait(
+                    (found, cancelled),
+                    timeout=CONTROL_IDLE_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if cancelled.done():
+                    return
+                if not found.done():
+                    # Shows the client that the broker is still looking for rows.
+                    writer.write(b'{"ok":true,"rows":[]}\n')
+            answer = found.result()
+            writer.write(msgspec.json.encode(answer) + b"\n")
+            await writer.drain()
+            if not answer.get(ROWS):
+                return
+    finally:
+        cancelled.cancel()
+        rows.close()
+
+
+async def _next_answer(rows: RowReader) -> dict[str, Any]:
+    """Return the line with the next rows, or the last line."""
+    try:
+        found = await rows.next()
+    except HarebellError as error:
+        return {"ok": False, "error": str(error)}
+    return {"ok": True, ROWS: found} if found else {"ok": True}
 
 
 def _identity(path: Path) -> tuple[int, int]:
