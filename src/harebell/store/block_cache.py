@@ -22,10 +22,10 @@ class BlockCache:
     """The blocks of all readers of a store.
 
     Args:
-        most: octets that they may hold together; the one loaded last may hold more.
+        most: limit of all blocks together in bytes; a single block may be larger.
 
     Attributes:
-        octets: what they hold.
+        octets: the size of all blocks in bytes.
     """
 
     def __init__(self, most: int = READ_HELD_BYTES) -> None:
@@ -34,7 +34,7 @@ class BlockCache:
         self._blocks: dict[Rereadable, int] = {}
 
     def add(self, block: Rereadable, octets: int) -> None:
-        """A block was loaded with so many octets; others are emptied if that is too much."""
+        """Note that a block was loaded; empty older ones until the limit is kept."""
         self.remove(block)
         self._blocks[block] = octets
         self.octets += octets
@@ -44,5 +44,5 @@ class BlockCache:
             oldest.empty()
 
     def remove(self, block: Rereadable) -> None:
-        """A block is not used any more, or is about to be loaded with something else."""
+        """Forget a block that is not used any more or is about to be loaded again."""
         self.octets -= self._blocks.pop(block, 0)

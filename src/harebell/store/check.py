@@ -1,7 +1,7 @@
-"""What a data directory holds and what of it is damaged, while no broker uses it.
+"""Check a data directory that no broker uses: its content and its damage.
 
-Every log is opened by the same code that a broker opens it with, either for real, which mends what
-can be mended, or over a `Shadow`, which leaves everything as it is.
+Every log is opened by the code that a broker uses, either for real, which repairs what can be
+repaired, or over a `Shadow`, which changes nothing.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ _IDENTITY_DIGITS = 32
 TRANSACTIONS = "transactions"
 """The kind of the log of prepared transactions."""
 PUBLISHERS = "publishers"
-"""The kind of the log of what publishers have published."""
+"""The kind of the log of named publishers."""
 _OWN = {
     BRANCH_LOG: ("", "prepared transactions", TRANSACTIONS),
     PUBLISHER_LOG: ("", "publishers", PUBLISHERS),
 }
-"""Logs that belong to no queue."""
+"""Logs that do not belong to a queue."""
 
 
 @dataclass
 class Holding:
-    """What one queue holds, over all its logs.
+    """The content of one queue, over all its logs.
 
     Args:
-        identity: of the queue.
-        vhost: the queue's vhost; "" when no queue claims the logs.
+        identity: the identity of the queue.
+        vhost: the queue's vhost; "" if the logs belong to no queue.
         name: the queue's name.
-        kind: its kind, such as "classic"; "" when no queue claims the logs.
+        kind: its kind, such as "classic"; "" if the logs belong to no queue.
 
     Attributes:
         logs: the folders of its logs.
-        messages: how many are there.
+        messages: the number of messages.
         unacknowledged: how many of them may have been delivered before.
-        octets: size of its segments.
-        segments: how many there are.
-        damage: a sentence for everything that is wrong.
-        harmless: a sentence for what an abrupt end leaves behind.
-        quarantined: copies that were made, or would be.
-        unread: a sentence for every log that the disk fails to read.
+        octets: the size of its segments in bytes.
+        segments: the number of segments.
+        damage: a sentence for each damage.
+        harmless: a sentence for each trace of an abrupt end.
+        quarantined: the copies that were made, or would be made.
+        unread: a sentence for each log that the disk fails to read.
     """
 
     identity: str
@@ -71,16 +71,16 @@ class Holding:
 
 
 class Survey:
-    """Looks through a data directory.
+    """The check of a data directory.
 
     Args:
         files: the directory; the caller owns its lock.
-        definitions: what is declared; None when they cannot be read.
+        definitions: the definitions; None if they cannot be read.
         was_clean: whether the last process closed in good order.
         mend: open the logs for real.
 
     Attributes:
-        remarks: sentences for what an abrupt end left behind, and belongs to no single queue.
+        remarks: sentences for traces of an abrupt end that belong to no single queue.
     """
 
     def __init__(
@@ -108,14 +108,14 @@ class Survey:
         self.remarks = [text for _, text in self._said]
 
     def holdings(self, *, vhost: str = "", queue: str = "") -> Iterator[Holding]:
-        """Every queue with what it holds, in the order of making, then logs without a queue.
+        """Yield the content of every queue in the order of declaration, then logs without a queue.
 
         Args:
             vhost: only queues of this vhost; "" for all.
             queue: only queues of this name; "" for all.
 
         Raises:
-            DiskError: the disk fails to read a log that is to be mended; those before it are.
+            DiskError: the disk fails to read a log under repair; those before it are repaired.
             StoreError: the disk refuses.
         """
         folders: dict[str, list[str]] = {identity: [] for identity in self._claims}
@@ -133,9 +133,9 @@ class Survey:
             yield holding
 
     def messages(self, holding: Holding) -> Iterator[tuple[int, Message, bool]]:
-        """The messages of a queue that was looked at: position, message, delivered before.
+        """Yield the messages of a queue: position, message, whether it was delivered before.
 
-        What cannot be read is left out; it is in the damage of the holding.
+        Messages that cannot be read are left out; the damage of the holding has them.
         """
         for identity in holding.logs:
             log = self._store.logs[identity]
@@ -147,11 +147,11 @@ class Survey:
                 position = log.next(position + 1)
 
     def quarantine(self) -> list[str]:
-        """The names of what is in quarantine."""
+        """Return the names of the files in quarantine."""
         return self._files.names(FOLDER)
 
     def close(self) -> None:
-        """Let every file go."""
+        """Close all files."""
         self._store.shut()
 
     def _look(self, identity: str, holding: Holding) -> None:
@@ -169,7 +169,7 @@ class Survey:
             self._said.clear()
             return
         for level, text in self._said:
-            # An end in good order leaves nothing torn behind.
+            # An orderly close leaves no torn records.
             harmless = level == "warning" and not self._was_clean
             (holding.harmless if harmless else holding.damage).append(text)
         self._said.clear()
@@ -182,7 +182,7 @@ class Survey:
 
 
 def _claims(definitions: Definitions | None) -> dict[str, tuple[str, str, str]]:
-    """Whose every identity is: vhost, queue, kind."""
+    """Return the owner of each identity: vhost, queue, kind."""
     if definitions is None:
         return {}
     found = {}
@@ -208,7 +208,7 @@ def _suffix(folder: str) -> tuple[str, int]:
 
 
 def _below(log: Log, limit: int) -> int:
-    """How many messages stand below a position."""
+    """Return the number of messages below a position, at most up to a limit."""
     count, position = 0, log.first()
     while position < limit:
         count += 1

@@ -1,4 +1,4 @@
-"""Definitions in SQLite: what is declared, in tables that people can read.
+"""Definitions in SQLite, in tables that people can read.
 
     definitions.sqlite   application id "HBDF", write-ahead log
         meta         version of this format, and whether the last process closed in good order
@@ -6,11 +6,11 @@
         parameters, global_parameters, offsets, leases
         dropped      identities of deleted logs whose files may still be there
 
-Every table but the first has a `number` that grows, which is the order of making, and a checksum of
-what else is in the row. Tables of arguments are stored
-as their encoding, which is the caller's business. Changes gather in memory, and one transaction per
-commit makes them durable. A database that is not ours, is newer, or is damaged is never written to;
-one that an older version made gets what it lacks when it is opened for use.
+Every table but the first has a growing `number`, which is the order of declaration, and a checksum
+of the rest of the row. Tables of arguments are stored in the encoding of the caller. Changes gather
+in memory, and one transaction per commit makes them durable. A database that is not Harebell's, is
+newer, or is damaged is never written to. A database of an older version is upgraded when it is
+opened for use.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ _DROP = {kind: table.drop() for kind, table in TABLES.items()}
 
 
 class FormatError(StoreError):
-    """Another version of Harebell wrote it: nothing of the data directory may be touched."""
+    """A newer version of Harebell wrote the data directory: nothing in it may be changed."""
 
 
 class SqliteDefinitions(Definitions):
-    """Definitions in an open database; `open_definitions` makes it.
+    """Definitions in an open database; `open_definitions` creates it.
 
     Args:
         link: the connection; used by one thread at a time.
-        path: of the database, for errors.
-        encode: makes octets of a table of arguments.
-        decode: the way back.
+        path: the path of the database, for errors.
+        encode: encodes a table of arguments.
+        decode: decodes one.
 
     Attributes:
         was_clean: whether the last process closed in good order.
@@ -86,7 +86,7 @@ class SqliteDefinitions(Definitions):
         return bool(self._changes)
 
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Add a definition, or replace it; a column that came later may be left to its default."""
+        """Add or replace a definition; columns added by later versions may be omitted."""
         table = TABLES[kind]
         row = [
             self._encode(fields[name]) if type_ == BLOB else fields.get(name, table.added.get(name))
@@ -96,11 +96,11 @@ class SqliteDefinitions(Definitions):
         self._changes.append((_PUT[kind], (*key, *row, crc)))
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
-        """Remove a definition; a missing one is fine."""
+        """Remove a definition if it exists."""
         self._changes.append((_DROP[kind], key))
 
     def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
-        """Every definition of a kind as it was last committed, in the order of their making.
+        """Return every committed definition of a kind, in the order of declaration.
 
         Raises:
             StoreError: the database is damaged.
@@ -123,7 +123,7 @@ class SqliteDefinitions(Definitions):
         return rows
 
     def take(self) -> list[Any]:
-        """The changes since the last time, for a batch."""
+        """Return the changes since the last call, for a batch, and forget them."""
         taken, self._changes = self._changes, []
         return taken
 
@@ -131,7 +131,7 @@ class SqliteDefinitions(Definitions):
         """Make changes durable, all or none.
 
         Raises:
-            OSError: with ENOSPC when the disk is full, so that it may be tried again.
+            OSError: with ENOSPC if the disk is full; the call may be repeated then.
         """
         try:
             if self._stricter:
@@ -150,11 +150,11 @@ class SqliteDefinitions(Definitions):
             self._checkpoint("PASSIVE")
 
     def be_durable(self) -> None:
-        """From now on a write returns when the disk has it, and all writes before."""
+        """From now on, sync each write (and all writes before it) before it returns."""
         self._stricter = True
 
     def mark(self, clean: bool) -> None:
-        """Write down whether the directory is closed in good order.
+        """Store whether the directory is closed in good order.
 
         Raises:
             OSError: it cannot be written.
@@ -162,7 +162,7 @@ class SqliteDefinitions(Definitions):
         self.write([("UPDATE meta SET clean = ?", (int(clean),))])
 
     def close(self) -> None:
-        """Let the database go; its write-ahead log is emptied first.
+        """Close the database after a checkpoint of its write-ahead log.
 
         Raises:
             OSError: the disk refused.
@@ -173,13 +173,13 @@ class SqliteDefinitions(Definitions):
             self._link.close()
 
     def let_go(self) -> None:
-        """Close a database from `read_definitions`."""
+        """Close a database that `read_definitions` opened, without a checkpoint."""
         self._link.close()
 
     def _checkpoint(self, mode: str) -> None:
-        """Bring the write-ahead log into the database.
+        """Copy the write-ahead log into the database.
 
-        SQLite would do that by itself and say nothing of a sync that failed.
+        SQLite's automatic checkpoints are off because they do not report a failed sync.
         """
         try:
             self._link.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
@@ -220,15 +220,15 @@ def open_definitions(
     synced: bool = True,
     vfs: str = "",
 ) -> SqliteDefinitions:
-    """Open the definitions of a data directory; make them when there are none.
+    """Open the definitions of a data directory; create them if they do not exist.
 
     Args:
         root: the data directory, an absolute path.
         files: the same directory.
-        encode: makes octets of a table of arguments.
-        decode: the way back; raises a HarebellError for octets that are no table.
-        synced: whether a commit waits until the disk has it.
-        vfs: what SQLite reaches the disk through, by the name it has there; its own without it.
+        encode: encodes a table of arguments.
+        decode: decodes one; raises a HarebellError for bytes that are not a table.
+        synced: whether a commit is synced before it returns.
+        vfs: the name of the SQLite VFS to use; "" for the default one.
 
     Raises:
         StoreError: the database cannot be used, in a sentence for the user.
@@ -261,14 +261,14 @@ def read_definitions(
     *,
     sealed: bool = False,
 ) -> SqliteDefinitions:
-    """Open the definitions of a data directory to look at them; nothing is written.
+    """Open the definitions of a data directory for reading.
 
     Args:
         root: the data directory, an absolute path.
         files: the same directory.
-        encode: makes octets of a table of arguments.
-        decode: the way back.
-        sealed: whether nothing can be written there, and there is no write-ahead log.
+        encode: encodes a table of arguments.
+        decode: decodes one.
+        sealed: whether the directory is read-only and has no write-ahead log.
 
     Raises:
         DiskError: the disk fails to read them.
@@ -276,7 +276,7 @@ def read_definitions(
     """
     path = str(PurePosixPath(root) / NAME)
     try:
-        # SQLite does not always tell a page that it could not read from one that is damaged.
+        # SQLite does not always distinguish a page that it could not read from a damaged one.
         _read_through(files)
     except OSError as error:
         raise refused(f"cannot use {path}", error) from None
@@ -293,20 +293,20 @@ def _uri(path: str, mode: str, vfs: str) -> str:
 
 
 def _look(path: str, vfs: str = "", *, sealed: bool = False) -> sqlite3.Connection:
-    """A connection that cannot write."""
+    """Return a read-only connection."""
     uri = _uri(path, "ro", vfs)
-    # SQLite would make files beside the database even to read it, unless it is told this.
+    # Without `immutable`, SQLite creates files beside the database even for reading.
     return sqlite3.connect(f"{uri}&immutable=1" if sealed else uri, uri=True, isolation_level=None)
 
 
 def _connect(path: str, vfs: str) -> sqlite3.Connection:
-    """A connection that begins and ends transactions only where it is told to."""
+    """Return a connection with explicit transactions only."""
     uri = _uri(path, "rw", vfs)
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 
 def _upgrade(link: sqlite3.Connection) -> None:
-    """Give a database of an older version what it lacks, all at once or nothing."""
+    """Upgrade a database of an older version in one transaction."""
     version = link.execute("SELECT version FROM meta").fetchone()[0]
     statements = upgrades(version)
     if not statements:
@@ -321,7 +321,7 @@ def _upgrade(link: sqlite3.Connection) -> None:
 
 
 def _put_aside(files: Files, names: list[str]) -> None:
-    """Keep what SQLite would take for the end of the new database: it is that of one that is gone.
+    """Move the write-ahead log of a lost database away: SQLite would apply it to the new one.
 
     Raises:
         OSError: the disk refuses.
@@ -333,10 +333,10 @@ def _put_aside(files: Files, names: list[str]) -> None:
 
 
 def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
-    """Make an empty database beside its place, so that in its place it is always complete."""
+    """Create an empty database under a draft name and rename it, so that it is always complete."""
     for name in drafts:
         files.remove(name)
-    # SQLite gives a database, and the files beside it, the rights that it finds: its owner's alone.
+    # SQLite copies the file's mode to the files beside it: access for the owner only.
     files.open(_DRAFT, create=True).close()
     link = _connect(str(PurePosixPath(root) / _DRAFT), vfs)
     try:
@@ -359,10 +359,10 @@ def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
 
 
 def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
-    """Look at a database without writing to it.
+    """Check a database without writing to it.
 
     Raises:
-        StoreError: it is not ours, newer, or damaged.
+        StoreError: it is not Harebell's, newer, or damaged.
     """
     link = _look(path, vfs, sealed=sealed)
     try:
@@ -380,7 +380,7 @@ def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
                 f"{path} has format {version}, and this version of Harebell reads 1 to {VERSION}: "
                 "use the version that wrote it"
             )
-        # The quick one does not look at what finds the row that a change is for.
+        # PRAGMA quick_check does not check the indexes that find the row of a change.
         complaint = link.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if _is_refusal(complaint):
             raise DiskError(cannot_read(path, complaint))
@@ -398,7 +398,7 @@ def _damaged(path: str, why: str) -> StoreError:
 
 
 def _refused(path: str, error: Exception) -> StoreError:
-    """The sentence about a database that SQLite does not read."""
+    """Return the error for a database that SQLite does not read."""
     if isinstance(error, UnicodeDecodeError):
         return _damaged(path, "what SQLite says of it is no text")
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
@@ -410,7 +410,7 @@ def _refused(path: str, error: Exception) -> StoreError:
 
 
 def _read_again(files: Files, path: str, complaint: StoreError) -> StoreError:
-    """What is wrong with a refused database: SQLite calls malformed what it could not read, too."""
+    """Return the real cause: SQLite reports a page that it could not read as malformed, too."""
     try:
         _read_through(files)
     except OSError as error:
@@ -431,18 +431,18 @@ def _read_through(files: Files) -> None:
 
 
 def _is_refusal(complaint: str) -> bool:
-    """Whether the check of a database could not read it, which it says in words."""
+    """True if the text of an integrity check reports a read error."""
     found = _ERROR_CODE.search(complaint)
     return found is not None and int(found[1]) & _PRIMARY in _UNREAD
 
 
 _ERROR_CODE = re.compile(r"error code=(\d+)")
-"""What SQLite's check says of a page that it did not get."""
+"""SQLite's text for a page that it could not read."""
 _UNREAD = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN)
 _REFUSALS = (sqlite3.Error, UnicodeDecodeError)
-"""What comes of a database that cannot be read; the second where its damage is quoted."""
+"""Errors of a database that cannot be read; the second where SQLite quotes damaged text."""
 _DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""Codes for what is wrong with the file itself; the first one is a missing table."""
+"""Codes for damage of the file itself; the first one means a missing table."""
 _ERRNOS = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_IOERR: errno.EIO,
@@ -450,10 +450,10 @@ _ERRNOS = {
     sqlite3.SQLITE_BUSY: errno.EBUSY,
 }
 _PRIMARY = 0xFF
-"""The low octet of an SQLite error code is the error, the rest says where it happened."""
+"""The low byte of an SQLite error code is the primary code; the rest is detail."""
 
 
 def _os_error(error: sqlite3.Error, path: str) -> OSError:
-    """An error of SQLite as one of the system, naming the file."""
+    """Convert an error of SQLite to an OSError with the file's name."""
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
     return OSError(_ERRNOS.get(code, errno.EIO), str(error), path)

@@ -13,36 +13,36 @@ from harebell.base.ports import File, Files
 
 
 class _Unread(File):
-    """A new file, which discards what is written to it."""
+    """A new file that discards all writes."""
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
         """Discard the data; report all of it as written."""
         return len(data)
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Empty."""
+        """Return no bytes: the file is empty."""
         return b""
 
     def size(self) -> int:
-        """Empty."""
+        """Return 0."""
         return 0
 
     def truncate(self, size: int) -> None:
-        """It is empty anyway."""
+        """No-op: the file is empty."""
 
     def sync(self) -> None:
-        """There is nothing to sync."""
+        """No-op: a dry run changes nothing."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """No-op: no file is open."""
 
 
 class _Covered(_Unread):
     """A file as it would be after some writes.
 
     Args:
-        file: the real one; None for one that is not there.
-        writes: offsets and octets, in their order.
+        file: the real file; None if it does not exist.
+        writes: offsets and data, in order.
     """
 
     def __init__(self, file: File | None, writes: list[tuple[int, bytes]]) -> None:
@@ -50,12 +50,12 @@ class _Covered(_Unread):
         self._writes = writes
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
-        """Remember the octets."""
+        """Keep the data in memory."""
         self._writes.append((offset, bytes(data)))
         return len(data)
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read the real octets, but for those that were written."""
+        """Read from the real file, with the writes applied."""
         real = b"" if self._file is None else self._file.read_at(size, offset)
         if not self._writes:
             return real
@@ -68,22 +68,22 @@ class _Covered(_Unread):
         return bytes(found)
 
     def size(self) -> int:
-        """The size it would have."""
+        """Return the size with the writes applied."""
         real = 0 if self._file is None else self._file.size()
         return max([real, *(start + len(data) for start, data in self._writes)])
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the real file."""
         if self._file is not None:
             self._file.close()
 
 
 class Shadow(Files):
-    """A folder seen through, and never changed.
+    """A folder that is read and never changed.
 
     Args:
         files: the folder.
-        kept: the folder in which what is written can be read again.
+        kept: the folder whose writes are kept in memory and can be read again.
     """
 
     def __init__(self, files: Files, kept: str) -> None:
@@ -93,7 +93,7 @@ class Shadow(Files):
         self._pretended: dict[str, set[str]] = {}
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """A file to read; a new one is only pretended."""
+        """Open a file for reading; a new one exists in memory only."""
         file: File | None
         try:
             file = self._files.open(path)
@@ -107,11 +107,11 @@ class Shadow(Files):
         return _Unread() if file is None else _Covered(file, [])
 
     def names(self, folder: str) -> list[str]:
-        """What is really in a folder, and what would be."""
+        """Return the names in a folder, with those that a real run would create."""
         return sorted({*self._files.names(folder), *self._pretended.get(folder, ())})
 
     def _pretend(self, path: str) -> None:
-        """List a file from now on that is not there, if what is written to it is kept."""
+        """List a missing file from now on, if its writes are kept."""
         if not path.startswith(self._kept):
             return
         while "/" in path:
@@ -131,15 +131,15 @@ class Shadow(Files):
         """No-op: a dry run changes nothing."""
 
     def sync_folder(self, folder: str) -> None:
-        """There is nothing to sync."""
+        """No-op: a dry run changes nothing."""
 
     def free(self) -> int:
-        """What is really free."""
+        """Return the real free space."""
         return self._files.free()
 
 
 class Watched(Files):
-    """A folder whose renames are noted down: that is how things come into quarantine.
+    """A folder that records renames, by which files come into quarantine.
 
     Args:
         files: the folder.
@@ -157,7 +157,7 @@ class Watched(Files):
         return self._files.open(path, create=create)
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder."""
+        """Return the names in a folder."""
         return self._files.names(folder)
 
     def make_folder(self, folder: str) -> None:
@@ -165,7 +165,7 @@ class Watched(Files):
         self._files.make_folder(folder)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name, and note it down."""
+        """Rename a file and record its new name."""
         self._files.rename(old, new)
         self.arrived.append(new)
 
@@ -186,5 +186,5 @@ class Watched(Files):
         self._files.sync_all(files, folders)
 
     def free(self) -> int:
-        """What is free."""
+        """Return the free space."""
         return self._files.free()

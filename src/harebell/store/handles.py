@@ -1,7 +1,7 @@
-"""Open files of segments: as many as the limit allows, those used last.
+"""Open files of segments: a limited number, those used last.
 
-Readers belong to the loop. Writers belong to the thread that performs a batch; the loop closes them
-between batches.
+Readers belong to the event loop. Writers belong to the thread that performs a batch; the event loop
+closes them between batches.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Handles:
 
     Args:
         files: opens them.
-        most: how many may be open for reading, and as many for writing.
+        most: the limit of files open for reading, and of files open for writing.
 
     Attributes:
-        blocks: what was read from them and is kept.
+        blocks: the cache of blocks that were read from them.
     """
 
     def __init__(self, files: Files, most: int = OPEN_FILES) -> None:
@@ -35,11 +35,11 @@ class Handles:
         self._writers: dict[Segment, None] = {}
 
     def allow(self, most: int) -> None:
-        """Have so many open from now on, for reading and for writing."""
+        """Change the limit of files open for reading, and of files open for writing."""
         self._most = most
 
     def reader(self, segment: Segment) -> File:
-        """The segment's file, open for reading.
+        """Return the segment's file, open for reading.
 
         Raises:
             OSError: it cannot be opened.
@@ -59,7 +59,7 @@ class Handles:
         return file
 
     def wrote(self, segment: Segment, goes_on: bool) -> None:
-        """A batch is done with a segment's writer; whether more will be written there."""
+        """Note that a batch is done with a segment's writer; `goes_on`: more will be written."""
         self._writers.pop(segment, None)
         if segment.writer is None:
             return
@@ -73,9 +73,10 @@ class Handles:
             self._close_writer(oldest)
 
     def let_writers_go(self) -> bool:
-        """Close the writers that no batch has used since they were synced; False without any.
+        """Close the writers that no batch has used since they were synced; return False if none.
 
-        A batch calls it when nothing more can be opened, before it is done: `wrote` knows those.
+        A batch calls it when it cannot open more files. Its own writers are not closed: `wrote` is
+        called for them afterwards.
         """
         found = list(self._writers)
         self._writers.clear()
@@ -84,16 +85,16 @@ class Handles:
         return bool(found)
 
     def close(self, segment: Segment) -> None:
-        """The segment is gone."""
+        """Close the files of a removed segment."""
         self._writers.pop(segment, None)
         self.close_reader(segment)
         self._close_writer(segment)
 
     def close_reader(self, segment: Segment) -> None:
-        """The segment is about to be removed, and is not read any more.
+        """Close the reader of a segment that is about to be removed.
 
-        The last close of a removed file frees its octets, which takes milliseconds for a large one.
-        So the loop closes it before it is removed.
+        The last close of a removed file frees its blocks, which takes milliseconds for a large one.
+        So the event loop closes it before it is removed.
         """
         self._readers.pop(segment, None)
         file, segment.reader = segment.reader, None
@@ -101,7 +102,7 @@ class Handles:
             file.close()
 
     def close_all(self) -> None:
-        """The store ends."""
+        """Close all files."""
         for segment in [*self._readers, *self._writers]:
             self.close(segment)
 

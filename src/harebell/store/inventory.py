@@ -1,10 +1,10 @@
-"""How many segments every log has, written down when a directory is closed in good order.
+"""The inventory: the number of segments of every log, written by an orderly close.
 
-Segments go one by one, wherever they stand in their log, so a log does not show that a file of it
-is missing. This does, at the next start.
+Segments are removed in any order, so a log alone does not show that a file is missing. The
+inventory shows it at the next start.
 
     inventory   CRC-32C of the rest, 8 hexadecimal digits, and a line end
-                then a line for each log that has any: its identity, a space, how many
+                then a line for each log with segments: its identity, a space, their number
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _HEAD_OCTETS = 9
 
 
 def write(files: Files, counts: Mapping[str, int]) -> None:
-    """Write it down for good; on a disk that refuses there is none.
+    """Write and sync the inventory; if the disk refuses, remove it.
 
     Args:
         files: the data directory.
-        counts: how many segments each log has, by identity.
+        counts: the number of segments of each log, by identity.
     """
     lines = "".join([f"{name} {count}\n" for name, count in counts.items() if count]).encode()
     try:
@@ -44,7 +44,7 @@ def write(files: Files, counts: Mapping[str, int]) -> None:
 
 
 def read(files: Files) -> dict[str, int]:
-    """What was written down; nothing when it is missing or damaged."""
+    """Return the number of segments by identity; empty if the file is missing or damaged."""
     try:
         file = files.open(NAME)
     except OSError:
@@ -64,7 +64,7 @@ def read(files: Files) -> dict[str, int]:
 
 
 def forget(files: Files) -> None:
-    """The directory is in use, or cannot be described."""
+    """Remove the inventory: the directory is in use, or the inventory cannot be written."""
     for name in (_DRAFT, NAME):
         with suppress(OSError):
             files.remove(name)

@@ -1,11 +1,11 @@
-"""Records of large messages: written and read without a copy of the body.
+"""Records of large messages, written and read without a copy of the body.
 
 Copying 50 MiB into a buffer, or out of a block that was read, takes 30 ms, in which the event loop
 serves no other connection. So a large message stays an object until it is on disk, in a segment
 without other messages:
 
-    | octets before it | head, names, properties | body | padding | octets behind it |
-      before             prefix                    of the message   the segment's buffer
+    | bytes before it | head, names, properties | body | padding | bytes behind it |
+      before            prefix                    of the message   the segment's buffer
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class LargeRecord:
     """A large message that is not on disk yet.
 
     Args:
-        before: octets that stand before the record and are not written yet.
-        offset: of the record in the file.
-        seed: where the checksum starts from.
-        position: of the message in its log.
+        before: bytes before the record that are not written yet.
+        offset: the offset of the record in the file.
+        seed: the initial value of the checksum.
+        position: the position of the message.
         time: milliseconds since 1970.
         message: the message.
         keep: as for `RecordBuffer.message`.
@@ -66,7 +66,7 @@ class LargeRecord:
         self.end = offset + size + len(self._padding)
 
     def pieces(self) -> list[tuple[int, bytes]]:
-        """What is to be written: offsets in the file, and octets."""
+        """Return the writes: offsets in the file, and data."""
         found = []
         at = self.offset - len(self.before)
         for octets in (self.before, self._prefix, self.message.body, self._padding):
@@ -76,7 +76,7 @@ class LargeRecord:
         return found
 
     def read(self) -> Message:
-        """The message as it would be read from the disk."""
+        """Return the message as it would be read from disk."""
         message = copy_message(self.message, self.message.exchange, self.message.routing_key)
         message.timestamp = self._time
         message.offset = -1
@@ -86,16 +86,16 @@ class LargeRecord:
 
 
 class LargeReader:
-    """Reads a large message, in as many pieces as its caller likes.
+    """Reads a large message in pieces.
 
     Args:
-        file: of the segment.
-        offset: of the record.
-        size: of the record, as it claims.
-        seed: where the checksum starts from.
+        file: the file of the segment.
+        offset: the offset of the record.
+        size: the size of the record, according to its head.
+        seed: the initial value of the checksum.
 
     Attributes:
-        left: octets of the body that are not read yet.
+        left: bytes of the body that are not read yet.
 
     Raises:
         OSError: the file cannot be read.
@@ -116,11 +116,11 @@ class LargeReader:
         self.left = size - start
 
     def read(self, file: File, octets: int) -> bytes:
-        """The next octets of the body.
+        """Read the next bytes of the body.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it ends too early.
+            ValueError: the file ends too early.
         """
         piece = file.read_at(min(octets, self.left), self._at)
         if not piece and self.left:
@@ -131,7 +131,7 @@ class LargeReader:
         return piece
 
     def message(self, body: bytes) -> Message:
-        """The message with all that was read as its body.
+        """Return the message with the given body, which is all that was read.
 
         Raises:
             ValueError: the record is damaged.
@@ -145,7 +145,7 @@ class LargeReader:
 
 
 def read_large(file: File, offset: int, size: int, seed: int) -> Message | None:
-    """Read a large message at once; None when it is damaged.
+    """Read a large message at once; return None if it is damaged.
 
     Raises:
         OSError: the file cannot be read.
@@ -159,7 +159,7 @@ def read_large(file: File, offset: int, size: int, seed: int) -> Message | None:
 
 
 def with_body(message: Message, body: bytes) -> Message:
-    """A copy of a message with another body."""
+    """Return a copy of a message with another body."""
     properties = Properties(
         message.raw,
         message.delivery_mode,

@@ -1,4 +1,4 @@
-"""What the logs of a store ask of it.
+"""The store as its logs use it.
 
 `DiskStore` imports its logs, so they are typed by this protocol and not by the class.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LogHost(Protocol):
-    """A store, as its logs use it; see `DiskStore`."""
+    """The part of `DiskStore` that logs use."""
 
     gauge: Gauge
     clock: Clock
@@ -29,19 +29,19 @@ class LogHost(Protocol):
     work: Work
 
     def closed(self, log: Any) -> None:
-        """A log is deleted."""
+        """Note that a log is deleted."""
 
     def removed(self, log: Any) -> None:
-        """The files of a deleted log are removed."""
+        """Note that the files of a deleted log are removed."""
 
     def write_now(self, segment: Segment, folder: str, data: bytes, offset: int) -> None:
         """Write bytes of a segment without a batch, and without a sync."""
 
     def file_of(self, segment: Segment, folder: str) -> File:
-        """A segment's file, open to be written without a batch."""
+        """Return a segment's file, open for writes without a batch."""
 
     def stretch(self, segment: Segment, octets: int) -> int:
-        """How much space to write ahead in a segment."""
+        """Return how many bytes of space to write ahead in a segment."""
 
     def go_on(self, step: Step) -> None:
         """Read or write a large message, in several turns if necessary."""

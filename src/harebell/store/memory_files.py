@@ -1,4 +1,4 @@
-"""Files in memory, for what a broker without a disk keeps beside its logs."""
+"""Files in memory, for a broker without a data directory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _FREE = 1 << 40
 
 
 class MemoryFile(File):
-    """The octets of one file.
+    """One open file.
 
     Args:
-        content: they belong to the folder.
+        content: the bytes, which belong to the folder.
     """
 
     __slots__ = ("_content",)
@@ -22,7 +22,7 @@ class MemoryFile(File):
         self._content = content
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
-        """Write octets at an offset; a hole before them is zeros."""
+        """Write at an offset; a gap before it is filled with zeros."""
         missing = offset - len(self._content)
         if missing > 0:
             self._content += bytes(missing)
@@ -30,27 +30,27 @@ class MemoryFile(File):
         return len(data)
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read at most `size` octets from an offset."""
+        """Read at most `size` bytes from an offset."""
         return bytes(self._content[offset : offset + size])
 
     def size(self) -> int:
-        """Its size in octets."""
+        """Return the size in bytes."""
         return len(self._content)
 
     def truncate(self, size: int) -> None:
-        """Cut it to a size, or fill it up to that with zeros."""
+        """Cut the file to a size, or fill it up to that size with zeros."""
         del self._content[size:]
         self._content += bytes(size - len(self._content))
 
     def sync(self) -> None:
-        """Memory is as safe as it will ever be."""
+        """No-op: memory cannot be synced."""
 
     def close(self) -> None:
-        """There is nothing to let go."""
+        """No-op: the content belongs to the folder."""
 
 
 class MemoryFiles(Files):
-    """A folder in memory; folders in it are there as soon as a file is."""
+    """A folder in memory; its folders exist as soon as they hold a file."""
 
     __slots__ = ("_contents",)
 
@@ -58,7 +58,7 @@ class MemoryFiles(Files):
         self._contents: dict[str, bytearray] = {}
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open a file; a missing one is made only with `create`."""
+        """Open a file; create a missing one if `create` is set."""
         if path not in self._contents:
             if not create:
                 raise _missing(path)
@@ -66,16 +66,16 @@ class MemoryFiles(Files):
         return MemoryFile(self._contents[path])
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder, sorted."""
+        """Return the names in a folder, sorted."""
         front = f"{folder}/" if folder else ""
         inside = (path[len(front) :] for path in self._contents if path.startswith(front))
         return sorted({name.partition("/")[0] for name in inside})
 
     def make_folder(self, folder: str) -> None:
-        """Every folder is there."""
+        """No-op: every folder exists."""
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name."""
+        """Rename a file."""
         if old not in self._contents:
             raise _missing(old)
         self._contents[new] = self._contents.pop(old)
@@ -86,13 +86,13 @@ class MemoryFiles(Files):
             raise _missing(path)
 
     def remove_folder(self, folder: str) -> None:
-        """An empty folder is not there."""
+        """No-op: an empty folder does not exist."""
 
     def sync_folder(self, folder: str) -> None:
-        """Memory is as safe as it will ever be."""
+        """No-op: memory cannot be synced."""
 
     def free(self) -> int:
-        """As much as anybody could ask for."""
+        """Return a size larger than any limit."""
         return _FREE
 
 

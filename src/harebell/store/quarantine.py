@@ -1,4 +1,4 @@
-"""Damaged octets are kept aside before anything is done about them."""
+"""Copy damaged bytes to the folder `quarantine/` before a log is repaired."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _CHUNK = 1_048_576
 
 
 class Quarantine:
-    """The folder of damaged octets, for one log.
+    """The quarantine of one log.
 
     Args:
         files: the disk.
-        identity: of the log.
+        identity: the identity of the log.
     """
 
     def __init__(self, files: Files, identity: str) -> None:
@@ -24,7 +24,7 @@ class Quarantine:
         self._identity = identity
 
     def copy(self, file: File, path: str, begin: int, end: int) -> str:
-        """Copy octets of a segment, unless there is the same copy already.
+        """Copy bytes of a segment, unless the same copy exists.
 
         Returns:
             The name of the copy.
@@ -42,7 +42,7 @@ class Quarantine:
         try:
             self._fill(draft, file, begin, end)
         except OSError:
-            # Half a copy would only take room, which may be what is missing.
+            # An incomplete copy is useless and takes room on a disk that may be full.
             with suppress(OSError):
                 self._files.remove(draft)
             raise
@@ -61,7 +61,7 @@ class Quarantine:
             copy.close()
 
     def _same(self, name: str, file: File, begin: int, end: int) -> bool:
-        """Whether a copy has these octets."""
+        """True if a copy has these bytes."""
         copy = self._files.open(name)
         try:
             return copy.size() == end - begin and all(
@@ -72,10 +72,10 @@ class Quarantine:
             copy.close()
 
     def move(self, path: str) -> str:
-        """Move a whole segment here; a file that is here already keeps its name.
+        """Move a whole segment to quarantine, under a free name.
 
         Returns:
-            The name it has here.
+            Its name in quarantine.
         """
         self._prepare()
         taken = set(self._files.names(FOLDER))

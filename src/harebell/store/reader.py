@@ -1,4 +1,4 @@
-"""Reads a log's messages from its segments, wherever their octets are at the moment."""
+"""Read messages from segments: from buffers that are not written yet, or from disk."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LARGE = LARGE_RECORD_BYTES
 
 
 class Reader:
-    """Reads a log for several who are at different places in it, such as a stream's consumers.
+    """Reads a log at several offsets at once, such as those of a stream's consumers.
 
-    Each place has a block of its own, the ones used last stay.
+    Each offset has a block of its own; the blocks used last are kept.
 
     Args:
         handles: opens segments.
-        seed: where checksums start from.
+        seed: the initial value of checksums.
     """
 
     __slots__ = ("_blocks", "_current", "_handles", "_seed")
@@ -36,7 +36,7 @@ class Reader:
         self._blocks: list[Block] | None = None
 
     def read(self, segment: Segment, offset: int) -> Message | None:
-        """The message at an offset; None when it is damaged.
+        """Return the message at an offset; None if it is damaged.
 
         Raises:
             OSError: the file cannot be read.
@@ -57,19 +57,19 @@ class Reader:
         return parse(block.data, offset - block.base, self._seed)
 
     def _read_large(self, segment: Segment, offset: int, block: Block) -> Message | None:
-        """A message that is too large for a block, which has its head."""
+        """Return a message that is larger than a block; the block has its head."""
         size = record_octets(block.data, 0)
         if size > segment.buffer.start - offset:
             return None
         found = read_large(self._handles.reader(segment), offset, size, self._seed)
         if found is not None and segment.positions.count == 1:
-            # It may be looked at again before it goes out.
+            # It may be read again before it is delivered.
             segment.recalled = Recalled(segment, found)
             self._handles.blocks.add(segment.recalled, size)
         return found
 
     def is_row(self, segment: Segment, offset: int) -> bool:
-        """Whether the record at an offset of the file is a row of a batch.
+        """True if the record at an offset of the file is a row of a staged batch.
 
         Raises:
             OSError: the file cannot be read.
@@ -78,7 +78,7 @@ class Reader:
         return is_row(block.data, offset - block.base)
 
     def pour(self, segment: Segment, offset: int, position: int, into: BatchBuilder) -> bool:
-        """Make the message at an offset a row; False when it is damaged.
+        """Add the message at an offset to a batch as a row; return False if it is damaged.
 
         Raises:
             OSError: the file cannot be read.
@@ -100,7 +100,7 @@ class Reader:
         return pour(block.data, offset - block.base, position, self._seed, into)
 
     def _block(self, segment: Segment, offset: int) -> Block:
-        """Octets that have the record at an offset."""
+        """Return a block with the record at an offset."""
         block = self._current
         if not block.has(segment, offset):
             block = self._find(segment, offset)
@@ -109,7 +109,7 @@ class Reader:
         return block
 
     def forget(self) -> int:
-        """Let the blocks go."""
+        """Release the blocks."""
         for block in [self._current, *(self._blocks or ())]:
             self._handles.blocks.remove(block)
         self._current = Block()
@@ -117,7 +117,7 @@ class Reader:
         return 0
 
     def _find(self, segment: Segment, offset: int) -> Block:
-        """The block that has a record, or that it follows, or the one that was used longest ago."""
+        """Return the block with a record, or one just before it, or the least recently used one."""
         if self._current.segment is None or self._current.near(segment, offset):
             return self._current
         if self._blocks is None:
@@ -136,13 +136,13 @@ class Reader:
 
 
 class Block:
-    """Octets of one segment, read at once.
+    """Consecutive bytes of one segment.
 
     Attributes:
-        segment: where they are from; None before the first.
+        segment: their segment; None for an empty block.
         base: their offset in the file.
-        data: the octets.
-        large: whether they are no more than the head of a large record.
+        data: the bytes.
+        large: whether they are only the head of a large record.
     """
 
     __slots__ = ("_ahead", "base", "data", "large", "segment")
@@ -155,7 +155,7 @@ class Block:
         self._ahead = _FIRST
 
     def has(self, segment: Segment, offset: int) -> bool:
-        """Whether the whole record at an offset is here, or the head of a large one."""
+        """True if the block has the whole record at an offset, or the head of a large one."""
         if segment is not self.segment or offset < self.base:
             return False
         if self.large:
@@ -165,7 +165,7 @@ class Block:
         return size > 0 and at + size <= len(self.data)
 
     def near(self, segment: Segment, offset: int) -> bool:
-        """Whether the record at an offset follows what is here."""
+        """True if the record at an offset follows this block."""
         end = self.base + len(self.data)
         if segment is self.segment:
             return self.base <= offset <= end
@@ -173,10 +173,10 @@ class Block:
         return follows and offset <= HEADER_OCTETS
 
     def load(self, handles: Handles, segment: Segment, offset: int) -> int:
-        """Read octets that begin with a record; more of them while they are read in order."""
+        """Read bytes that begin with a record; more of them if the segment is read in order."""
         self._ahead = min(self._ahead * 4, _MOST) if self.near(segment, offset) else _FIRST
         file = handles.reader(segment)
-        # What is being written may not be there yet, so no block goes that far.
+        # Bytes that are being written may not be in the file yet, so a block ends before them.
         before = segment.flying is not None and offset < segment.flying_at
         left = (segment.flying_at if before else segment.buffer.start) - offset
         data = file.read_at(min(self._ahead, left), offset)
@@ -191,7 +191,7 @@ class Block:
         return 0
 
     def empty(self) -> int:
-        """Let the octets go; they can be read again."""
+        """Release the bytes; they can be read again."""
         self.segment = None
         self.data = b""
         self.large = False

@@ -1,4 +1,4 @@
-"""A large message on its way back from the disk, in slices.
+"""Read a large message back from disk, in slices.
 
 Reading 50 MiB takes 25 ms, in which the event loop would serve no other connection. A queue asks
 `Log.far` before it takes a message, and `Log.fetch` reads one that is far. The message then waits
@@ -28,8 +28,8 @@ class Recalled:
     """A large message that was fetched and not taken yet.
 
     Args:
-        segment: has it.
-        message: as read.
+        segment: its segment.
+        message: the message as read.
     """
 
     def __init__(self, segment: Segment, message: Message) -> None:
@@ -37,7 +37,7 @@ class Recalled:
         self.message = message
 
     def empty(self) -> int:
-        """Let the message go; it can be fetched again."""
+        """Release the message; it can be fetched again."""
         self._segment.recalled = None
         return 0
 
@@ -46,10 +46,10 @@ class Recall:
     """Reads the one message of a segment.
 
     Args:
-        store: has the disk.
-        segment: has one message, which is large and on disk.
-        seed: where checksums of the log start from.
-        done: called when `read` has the message, or will say why not.
+        store: the store.
+        segment: a segment with one message, which is large and on disk.
+        seed: the initial value of the log's checksums.
+        done: called when `read` has the message or will report an error.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Recall:
         self._body = GatheredBody()
 
     def go_on(self) -> bool:
-        """Read as much as this turn has time for; True at the end."""
+        """Read as much as this turn has time for; return True at the end."""
         segment = self._segment
         if segment.positions.live:
             try:
@@ -74,7 +74,7 @@ class Recall:
                 segment.recalled = Recalled(segment, message)
                 self._store.handles.blocks.add(segment.recalled, len(message.body))
             except (OSError, ValueError):
-                # `read` finds the same, and reports it.
+                # `read` meets the same error and reports it.
                 segment.fetchable = False
         segment.recall = None
         for done in self.waiting:
@@ -82,7 +82,7 @@ class Recall:
         return True
 
     def _read(self) -> Message | None:
-        """The message, or None when there is more to read.
+        """Return the message, or None if there is more to read.
 
         Raises:
             OSError: the file cannot be read.
@@ -97,7 +97,7 @@ class Recall:
             reader = self._reader = LargeReader(file, self._offset, size, self._seed)
             self._body = GatheredBody(reader.left)
         while reader.left:
-            # Others may have needed its handle meanwhile.
+            # Its file may have been closed meanwhile, to open others.
             file = self._store.handles.reader(self._segment)
             self._body.add(reader.read(file, TRANSIENT_SLICE_BYTES))
             if self._store.work.charge(TRANSIENT_SLICE_UNITS) and reader.left:

@@ -1,7 +1,7 @@
-"""Opening a log: what its segments hold, and what is done about damage.
+"""Open a log: read its segments and handle damage.
 
-The table in FORMAT.md, "Opening", says what is done in each case. Opening reads everything once;
-nothing is removed without a copy, and opening again does the same again.
+The table in FORMAT.md, "Opening", lists the cases. Everything is read once. Nothing is removed
+without a copy in quarantine, and a second run after a crash gives the same result.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass
 class Found:
-    """What a log held.
+    """The content of a log.
 
     Attributes:
-        segments: in order; the last one is where the log goes on.
+        segments: in order; the log is continued in the last one.
         seen: every position below it may have been handed out.
-        handed: when it was closed in good order, and nobody opened it since: those that were.
-        counts: failed deliveries by position.
-        damaged: whether anything was wrong.
-        closed: whether it was closed in good order.
+        handed: every position below it was handed out; known after an orderly close only.
+        counts: delivery counts by position.
+        damaged: whether any damage was found.
+        closed: whether the log was closed in good order.
     """
 
     segments: list[Segment] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass
 class Note:
-    """A record that is no message: who holds it, its kind, what it says."""
+    """A record other than a message: its segment, its kind and its payload."""
 
     holder: Segment
     kind: int
@@ -75,13 +75,13 @@ class Note:
 
 
 class Recovery:
-    """Opens one log.
+    """The opening of one log.
 
     Args:
         files: the disk.
-        identity: of the log.
-        folder: of its segments.
-        report: called with a level and a text for damage.
+        identity: the identity of the log.
+        folder: the folder of its segments.
+        report: called with a level and a text for each damage.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Recovery:
             OSError: the disk refuses.
         """
         while not self._read_all():
-            # The newest segment had to go: what is newest now ends in another way.
+            # The newest segment was moved away, and the end of the newest one is read differently.
             self._notes = []
             self._marks = [0]
             self._last_kind = 0
@@ -114,7 +114,7 @@ class Recovery:
         return self._found
 
     def _read_all(self) -> bool:
-        """Read every segment; False when the newest turned out not to belong here."""
+        """Read every segment; return False if the newest one was moved away."""
         names = [name for name in self._files.names(self._folder) if first_of(name) >= 0]
         while names and not self._belongs(names[-1], newest=True):
             names.pop()
@@ -129,7 +129,7 @@ class Recovery:
     # --- one segment ----------------------------------------------------------------------------
 
     def _belongs(self, name: str, newest: bool) -> bool:
-        """Whether a file is a segment of this log and holds anything; else it is moved away."""
+        """Check that a file is a segment of this log with content; otherwise move it away."""
         path = f"{self._folder}/{name}"
         first = first_of(name)
         file = self._files.open(path)
@@ -151,7 +151,7 @@ class Recovery:
         return good_one
 
     def _segment(self, name: str, following: str) -> bool:
-        """Read a segment, knowing the name of the one behind it; False when it had to go."""
+        """Read a segment, given the name of the next one; return False if it was moved away."""
         path = f"{self._folder}/{name}"
         first = first_of(name)
         segments = self._found.segments
@@ -169,9 +169,9 @@ class Recovery:
         return True
 
     def _end_before(self, following: str) -> tuple[int, int] | None:
-        """What a segment's header says of the end of the one before: position and offset.
+        """Return the end of a segment, as the next segment's header has it: position and offset.
 
-        None without a segment behind, zeros when its header says nothing.
+        None if there is no next segment, zeros if its header does not say.
         """
         if not following:
             return None
@@ -201,7 +201,7 @@ class Recovery:
     def _records(
         self, file: File, segment: Segment, path: str, at: int, ends: tuple[int, int] | None
     ) -> int:
-        """Take in the records from an offset on; returns the offset where the segment ends."""
+        """Read the records from an offset on; return the offset where the segment ends."""
         size = file.size()
         while at < size:
             if (segment.positions.end(), at) == ends:
@@ -215,8 +215,8 @@ class Recovery:
                 continue
             filled = _filled(file, at)
             if filled == at:
-                # The process died before it could cut this off, or before what came next was
-                # written here: the one behind may be on disk ahead of it.
+                # The process died before it could cut this off, or before the next records
+                # were written here: the next segment may reach the disk first.
                 if ends is not None:
                     _cut(file, at)
                 break
@@ -233,13 +233,13 @@ class Recovery:
         return at + -at % _ALIGN
 
     def _left_out(self, file: File, segment: Segment, at: int, following: int) -> bool:
-        """Whether nothing but space ahead lies before the next good record, and none is missing."""
+        """True if only space ahead lies before the next good record, and no record is missing."""
         if following < 0 or self._reach != segment.positions.end():
             return False
         return file.read_at(following - at, at) == unused(at, following - at)
 
     def _torn(self, file: File, path: str, at: int, end: int) -> int:
-        """Deal with octets at the end of the newest segment; returns where the log goes on."""
+        """Handle a torn tail of the newest segment; return the offset where the log goes on."""
         torn = f"{path}: {end - at} torn octets at its end"
         without = self._copied(file, path, at, end)
         if without:
@@ -251,10 +251,10 @@ class Recovery:
         return at
 
     def _copied(self, file: File, path: str, begin: int, end: int) -> str:
-        """Copy damaged octets to quarantine; returns what to add to a report of them.
+        """Copy damaged bytes to quarantine; return a phrase for the report.
 
-        Without room they stay where they are, and what comes later goes behind them. A broker has
-        to start on a full disk, or nobody could consume what fills it.
+        On a full disk they stay in the segment, and later records are written behind them. The
+        broker has to start on a full disk, so that consumers can empty the queues that fill it.
         """
         try:
             self._quarantine.copy(file, path, begin, end)
@@ -265,12 +265,12 @@ class Recovery:
         return ""
 
     def _window(self, file: File, at: int, size: int) -> int:
-        """How much to read: the record that begins there has to fit."""
+        """Return how much to read, so that the whole record at this offset fits."""
         claimed = record_octets(file.read_at(4, at), 0)
         return min(max(SCAN_WINDOW_BYTES, claimed + _ALIGN), size - at)
 
     def _take(self, segment: Segment, window: bytes, base: int) -> tuple[int, int]:
-        """Take in good records from the beginning of a window; (octets used, newest time)."""
+        """Read good records from the start of a window; return (bytes used, newest time)."""
         index, newest = 0, 0
         while index < len(window):
             index, time = scan(window, index, base, self._seed, segment.positions)
@@ -282,8 +282,8 @@ class Recovery:
             position, _, kind, octets = head(window, index)
             if position < segment.positions.end() or not self._in_reach(position, segment):
                 break
-            # After a gap where something was skipped its positions are not given out again: notes
-            # that come later may speak of the messages that were lost.
+            # The positions of skipped messages are not used again: later settlements and counts
+            # may refer to the lost messages.
             segment.positions.miss(position)
             if kind == MESSAGE:
                 continue
@@ -293,13 +293,13 @@ class Recovery:
         return min(index, len(window)), newest
 
     def _in_reach(self, position: int, segment: Segment) -> bool:
-        """Whether a gap before a position is no larger than what was skipped can explain."""
+        """True if the gap before a position is not larger than the skipped bytes can explain."""
         return position == segment.positions.end() or self._reach >= position
 
     _reach = 0
 
     def _resume(self, file: File, segment: Segment, at: int, size: int) -> int:
-        """The offset of the next good record from an offset on; -1 without one."""
+        """Return the offset of the next good record at or after an offset; -1 if there is none."""
         expected = segment.positions.end()
         rest = file.read_at(size - at, at) if at < size else b""
         high = expected + (size // HEAD_OCTETS) + 1
@@ -358,23 +358,24 @@ class Recovery:
 
 
 def _cut(file: File, at: int) -> None:
-    """Do what nobody came to do: cut off the space ahead in a segment that another follows.
+    """Cut off the space ahead in a segment that is not the newest.
 
-    It has to be done now, for once the other one is gone nothing says any more where this one ends.
+    This has to happen before the next segment can be removed: only that one's header says where
+    the records of this one end.
     """
     file.truncate(at)
     file.sync()
 
 
 def _filled(file: File, least: int) -> int:
-    """Where a file ends but for space that was written ahead of records.
+    """Return where the content of a file ends, without the space written ahead.
 
     Args:
         file: the file.
-        least: an offset from which on nothing is known; the answer is not below.
+        least: the offset where the unread part begins; the result is not below it.
 
     Returns:
-        The offset behind the last octet that means something, rounded up to where records begin.
+        The offset behind the last used byte, rounded up to the alignment of records.
     """
     size = end = file.size()
     while end > least:
@@ -388,7 +389,7 @@ def _filled(file: File, least: int) -> int:
 
 
 def _last_used(octets: bytes, offset: int) -> int:
-    """How many octets there are before those at the end that are not used."""
+    """Return the number of bytes before the unused ones at the end."""
     least, most = 0, len(octets)
     while least < most:
         middle = (least + most) // 2

@@ -1,10 +1,10 @@
-"""The redo file: what makes the batch of a transaction take effect as a whole.
+"""The redo file: it makes the batch of a transaction atomic.
 
-A transaction changes several logs, or one log by several records, and a crash between two writes
-would keep a part of it. So everything that its batch is going to write is written to one file and
-synced first. The next start repeats these writes: all of them when the file
-is whole, none when it is not. The octets go to the places that they had anyway, so doing it twice
-does no harm, unless a segment was removed meanwhile: the file is forgotten before that.
+A transaction writes to several logs, or several records to one log, and a crash between two writes
+would keep a part of it. So all writes of its batch are first written to one file and synced. The
+next start repeats them: all of them if the file is whole, none if it is not. Repeating them is
+harmless because each has a fixed offset, unless a segment was removed meanwhile. So the file is
+emptied before a segment is removed.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _HEAD = Struct("<8sIIQ")
 _COVERED = 16
 _ENTRY = Struct("<HQQ")
 _PADDING = 7
-"""Octets between two records at most; those after the last one need not be in the file."""
+"""The most bytes between two records; those after the last record may be missing."""
 
 Planned = tuple[str, int, bytes]
-"""A write that is to be done: path, offset, octets."""
+"""A planned write: path, offset, data."""
 
 
 class Redo:
     """The redo file of a store.
 
     Args:
-        files: the folder of the store.
+        files: the data directory.
 
     Attributes:
-        holds: whether the file may hold writes that the next start would do once more.
+        holds: whether the file may hold writes that the next start would repeat.
     """
 
     def __init__(self, files: Files) -> None:
@@ -48,7 +48,7 @@ class Redo:
         self._known = False
 
     def write(self, planned: Iterable[Planned]) -> None:
-        """Write down what is to be written; `sync` makes it count.
+        """Write the planned writes to the file; `sync` makes them effective.
 
         Raises:
             OSError: the disk refuses. It may be tried again.
@@ -56,13 +56,13 @@ class Redo:
         content = encode(planned)
         if self._file is None:
             self._file = self._files.open(PATH, create=True)
-        # What it held is done and synced. From here on it may be whole at any moment.
+        # Its previous content is done and synced. From here on it may be whole at any moment.
         self.holds = True
         self._size = max(self._size, len(content))
         write_all(self._file, content, 0)
 
     def sync(self) -> None:
-        """From here on everything that was written down happens.
+        """Sync the file: from here on, all its writes will be done.
 
         Raises:
             OSError: the disk refuses.
@@ -75,11 +75,11 @@ class Redo:
 
     @property
     def large(self) -> bool:
-        """Whether it takes more room than it should keep."""
+        """True if the file is larger than it should stay."""
         return self._size > REDO_KEEP_BYTES
 
     def empty(self) -> None:
-        """Let what it holds go; `forget` makes that count.
+        """Truncate the file; `forget` makes this effective.
 
         Raises:
             OSError: the disk refuses. It may be tried again.
@@ -88,7 +88,7 @@ class Redo:
         self._file.truncate(0)
 
     def forget(self) -> None:
-        """Nothing is done once more from here on. To be called before a segment is removed.
+        """Sync the emptied file, so that nothing is repeated; called before a segment is removed.
 
         Raises:
             OSError: the disk refuses.
@@ -99,7 +99,7 @@ class Redo:
         self.holds = False
 
     def close(self) -> None:
-        """The store ends in good order: there is nothing to do once more, nor would it do harm."""
+        """Empty and close the file; errors are ignored, as repeating its writes is harmless."""
         with suppress(OSError):
             if self.holds:
                 self.empty()
@@ -109,10 +109,10 @@ class Redo:
             self._file = None
 
     def replay(self) -> int:
-        """At the start: do what the file holds, if it is whole.
+        """Do the writes of the file, if it is whole; called at the start.
 
         Returns:
-            How many octets were not there yet.
+            The number of bytes that were missing in segments.
 
         Raises:
             OSError: the disk refuses.
@@ -141,10 +141,10 @@ class Redo:
         return done
 
     def _fits(self, path: str, start: int) -> bool:
-        """Whether a file goes as far as the octets before a write.
+        """True if a file is long enough for a write at an offset.
 
-        It does, unless syncs were put off and the power went: then the file may be from before or
-        after its segment, and says nothing of what is there.
+        It is, unless syncs were put off and the power failed. Then the redo file may be older or
+        newer than the segment, and must not be applied.
         """
         if start == 0:
             return True
@@ -158,7 +158,7 @@ class Redo:
             file.close()
 
     def _do(self, path: str, start: int, data: bytes) -> int:
-        """Do a write once more; a full disk is no reason not to find that it was done."""
+        """Repeat a write. It is read first, so that a full disk is no obstacle if it was done."""
         if start == 0:
             self._files.make_folder(path.rpartition("/")[0])
         file: File = self._files.open(path, create=start == 0)
@@ -166,7 +166,7 @@ class Redo:
             missing = file.read_at(len(data), start) != data
             if missing:
                 write_all(file, data, start)
-            # It may have been written, and not be on disk.
+            # It may have been written and not synced.
             file.sync()
         finally:
             file.close()
@@ -174,7 +174,7 @@ class Redo:
 
 
 def encode(planned: Iterable[Planned]) -> bytes:
-    """The content of the file."""
+    """Encode the content of the file."""
     parts = []
     for path, start, data in planned:
         name = path.encode("ascii")
@@ -185,7 +185,7 @@ def encode(planned: Iterable[Planned]) -> bytes:
 
 
 def decode(content: bytes) -> list[Planned]:
-    """What the content says; nothing when it is not whole."""
+    """Decode the content; return an empty list if it is not whole."""
     if len(content) < _HEAD.size:
         return []
     magic, crc, _, length = _HEAD.unpack_from(content)

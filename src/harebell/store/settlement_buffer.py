@@ -1,6 +1,6 @@
-"""Settled positions, delivery counts and the hand-out mark of a log, until the next commit.
+"""Settled positions, delivery counts and the hand-out mark of a log between two commits.
 
-They are gathered here between two commits and written as a few records (FORMAT.md, kinds 2 to 4).
+A commit writes them as a few records (FORMAT.md, kinds 2 to 4).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _AHEAD = SEEN_AHEAD
 
 
 class SettlementBuffer:
-    """What one log has to write beside messages.
+    """The records other than messages that one log has to write.
 
     Attributes:
         handed: every position below it was handed out.
-        mark: every position below it may have been, as the disk will know.
+        mark: every position below it may have been handed out, according to the log on disk.
     """
 
     __slots__ = ("_counts", "_first", "_marked", "_next", "_runs", "_told", "handed", "mark")
@@ -29,21 +29,21 @@ class SettlementBuffer:
         self.handed = 0
         self.mark = 0
         self._marked = 0
-        # What was handed out when notes were written last.
+        # The value of `handed` in the last write.
         self._told = 0
-        # The run of settled positions that grows at the moment, and those before it.
+        # The range of settled positions that still grows, and the ranges before it.
         self._first = 0
         self._next = 0
         self._runs: list[tuple[int, int]] = []
         self._counts: dict[int, int] | None = None
 
     def adopt(self, seen: int) -> int:
-        """The log was opened: everything below `seen` may have been handed out before."""
+        """Start from an opened log: everything below `seen` may have been handed out before."""
         self.handed = self.mark = self._marked = self._told = seen
         return 0
 
     def settled(self, first: int, end: int) -> int:
-        """The positions from `first` up to, not including, `end` are done with."""
+        """Note that the positions from `first` up to, not including, `end` are settled."""
         if first == self._next:
             self._next = end
             return 0
@@ -54,9 +54,9 @@ class SettlementBuffer:
         return 0
 
     def see(self, position: int) -> bool:
-        """Everything below a position was handed out; whether that needs a new mark on disk."""
+        """Note that everything below a position was handed out; True if a new mark is needed."""
         if position <= self.handed:
-            # It was handed out before the log was opened, and is again.
+            # It was handed out before the log was opened, and is handed out again.
             return False
         self.handed = position
         if position + _AHEAD // 2 <= self.mark:
@@ -65,34 +65,34 @@ class SettlementBuffer:
         return True
 
     def header_mark(self) -> int:
-        """The mark for the header of a new segment, which makes a record of it superfluous."""
+        """Return the mark for the header of a new segment, which replaces a record of it."""
         self.mark = self._marked = max(self.mark, self.handed + _AHEAD)
         return self.mark
 
     def counted(self, position: int, count: int) -> int:
-        """So many deliveries of a message have failed."""
+        """Note the delivery count of a message."""
         if self._counts is None:
             self._counts = {}
         self._counts[position] = count
         return 0
 
     def clear(self) -> int:
-        """The log is gone."""
+        """Forget everything: the log is deleted."""
         self._runs = []
         self._first = self._next = 0
         self._counts = None
         return 0
 
     def write(self, buffer: RecordBuffer, end: int, now: int) -> list[tuple[int, int]]:
-        """Write down what has gathered.
+        """Write the gathered records.
 
         Args:
-            buffer: of the log's newest segment.
+            buffer: the buffer of the log's newest segment.
             end: the position that the log's next message will get.
             now: milliseconds since 1970.
 
         Returns:
-            The ranges of positions that the records speak of, ends not included.
+            The ranges of positions in the records, ends not included.
         """
         if self._next > self._first:
             self._runs.append((self._first, self._next))
@@ -105,8 +105,8 @@ class SettlementBuffer:
             told.extend((position, position + 1) for position in self._counts)
             self._counts = None
         if self.handed > self._told:
-            # Who takes messages may take all of them before the next batch is on disk, for a disk
-            # that is full has to be waited for.
+            # Consumers may get all messages before the next batch is on disk: a full disk may
+            # hold it up. So the mark includes them all.
             self._told = self.handed
             self.mark = max(self.mark, end)
         if self.mark > self._marked:
@@ -115,18 +115,18 @@ class SettlementBuffer:
         return told
 
     def write_end(self, buffer: RecordBuffer, end: int, now: int) -> int:
-        """The log is closed in good order."""
+        """Write the record of an orderly close."""
         buffer.note(CLOSED, end, now, pack("<Q", self.handed))
         return 0
 
 
 def write_settled(buffer: RecordBuffer, end: int, now: int, ranges: bytes) -> None:
-    """Write down which positions are settled."""
+    """Write a record of settled ranges."""
     buffer.note(SETTLED, end, now, ranges)
 
 
 def write_counts(buffer: RecordBuffer, end: int, now: int, counts: dict[int, int]) -> None:
-    """Write down how often deliveries failed."""
+    """Write a record of delivery counts."""
     content = b"".join([pack("<QI", position, count) for position, count in counts.items()])
     buffer.note(COUNT, end, now, content)
 
@@ -134,7 +134,7 @@ def write_counts(buffer: RecordBuffer, end: int, now: int, counts: dict[int, int
 def write_all_of(
     buffer: RecordBuffer, segment: Segment, counts: Mapping[int, int], end: int, now: int
 ) -> None:
-    """Write down everything that is settled and counted in a segment."""
+    """Write records of all settled positions and delivery counts of a segment."""
     ranges = segment.positions.ranges()
     if ranges:
         write_settled(buffer, end, now, ranges)

@@ -1,4 +1,4 @@
-"""A large message of a transient log on its way to disk, in slices.
+"""Write a large message of a transient log to disk, in slices.
 
 Writing 50 MiB takes 100 ms, in which the event loop would serve no other connection. The
 message stays an object, which readers get, until all of it is written.
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Spill:
-    """What is written of one segment.
+    """The write of one segment.
 
     Args:
-        store: has the disk.
+        store: the store.
         log: the log of the segment.
-        segment: it has one message, which is large.
+        segment: a segment with one message, which is large.
     """
 
     def __init__(self, store: LogHost, log: TransientLog, segment: TransientSegment) -> None:
@@ -39,10 +39,10 @@ class Spill:
         self._file: File | None = None
 
     def go_on(self) -> bool:
-        """Write as much as this turn has time for; True at the end."""
+        """Write as much as this turn has time for; return True at the end."""
         messages = self._segment.messages
         if messages is None or messages[0] is not self._message:
-            # The message is settled, and its segment gone.
+            # The message is settled, and its segment is removed.
             self._abandon()
             return True
         try:
@@ -73,7 +73,7 @@ class Spill:
         return True
 
     def _abandon(self) -> None:
-        """Leave no part of it on disk."""
+        """Remove the incomplete file."""
         if self._file is not None:
             self._file.close()
             self._store.unspill(self._segment)

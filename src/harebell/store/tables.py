@@ -1,13 +1,13 @@
-"""The tables of the definitions: their columns, and what each version added.
+"""The tables of the definitions: their columns, and what each format version added.
 
-    version 1    the beginning
+    version 1    the first format
     version 2    metadata of vhosts, hashing algorithm and limits of users, durability, topic
                  permissions, global parameters
     version 3    leases
-    version 4    a checksum in every row, for SQLite gives out whatever a flipped bit made of a name
+    version 4    a checksum in every row: SQLite does not notice a flipped bit in a name
 
-A column that came later has a default, which is what an older database means by not having it. So
-a database of any earlier version is read as it is, and brought up to date with ALTER TABLE.
+Columns added later have a default, which is the value for databases without the column. So a
+database of any earlier version can be read as it is, and is upgraded with ALTER TABLE.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from harebell.kernels.records import crc32c
 
 VERSION = 4
 _COLUMNS_SINCE = 2
-"""The version that the columns with defaults came with."""
+"""The version that added the columns with defaults."""
 _CHECKED_SINCE = 4
-"""The version that the checksums came with."""
+"""The version that added the checksums."""
 _CHECK = "crc"
 _UNCHECKED = -1
 _LENGTH_OCTETS = 8
@@ -29,14 +29,14 @@ TEXT, NUMBER, FLAG, BLOB = "TEXT", "INTEGER", "BOOLEAN", "BLOB"
 
 
 class Table(NamedTuple):
-    """Where definitions of one kind are kept.
+    """The table for definitions of one kind.
 
     Args:
-        name: of the table.
+        name: the name of the table.
         key: the columns of the key, all texts.
         fields: the other columns and their types; a BLOB is a table of arguments.
-        added: the defaults of the columns that came after the table itself, all in version 2.
-        since: the version that the table came with.
+        added: the defaults of the columns that were added after the table, all in version 2.
+        since: the version that added the table.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Table(NamedTuple):
     since: int = 1
 
     def make(self) -> str:
-        """The statement that makes it."""
+        """Return the CREATE TABLE statement."""
         columns = ["number INTEGER PRIMARY KEY"]
         columns += [f"{name} {TEXT} NOT NULL" for name in self.key]
         columns += [self._column(name, kind) for name, kind in self.fields]
@@ -58,7 +58,7 @@ class Table(NamedTuple):
         return f"{name} {kind} NOT NULL{default}"
 
     def extend(self) -> list[str]:
-        """The statements that add the columns that came later."""
+        """Return the statements that add the later columns."""
         return [
             f"ALTER TABLE {self.name} ADD COLUMN {self._column(name, kind)}"
             for name, kind in self.fields
@@ -66,7 +66,7 @@ class Table(NamedTuple):
         ]
 
     def put(self) -> str:
-        """The statement that adds or replaces a row; a replaced one keeps its number."""
+        """Return the statement that adds or replaces a row; a replaced row keeps its number."""
         names = [*self.columns(), _CHECK]
         news = ", ".join(f"{name} = excluded.{name}" for name in names[len(self.key) :])
         return " ".join(
@@ -78,15 +78,15 @@ class Table(NamedTuple):
         )
 
     def drop(self) -> str:
-        """The statement that removes a row."""
+        """Return the statement that removes a row."""
         wanted = " AND ".join(f"{name} = ?" for name in self.key)
         return f"DELETE FROM {self.name} WHERE {wanted}"  # noqa: S608  # names from below only
 
     def load(self, version: int) -> str:
-        """The statement that reads all rows, each with its checksum behind it.
+        """Return the statement that reads all rows, each followed by its checksum.
 
         Args:
-            version: of the database; what that does not have is read as the defaults.
+            version: the version of the database; columns that it lacks are read as defaults.
         """
         late = self.added if version < _COLUMNS_SINCE else {}
         columns = [_literal(late[name]) if name in late else name for name in self.columns()]
@@ -94,14 +94,14 @@ class Table(NamedTuple):
         return f"SELECT {', '.join(columns)} FROM {self.name} ORDER BY number"  # noqa: S608
 
     def columns(self) -> list[str]:
-        """The names of key and fields."""
+        """Return the names of the key's columns and of the fields."""
         return [*self.key, *(name for name, _ in self.fields)]
 
     def checksum(self, row: Sequence[Any]) -> int:
-        """CRC-32C of the name of the table, the key and the fields of a row.
+        """Return the CRC-32C of the name of the table, the key and the fields of a row.
 
         Args:
-            row: key and fields, as they are stored.
+            row: key and fields as stored.
         """
         octets = bytearray()
         for value in (self.name, *row):
@@ -110,11 +110,11 @@ class Table(NamedTuple):
         return crc32c(bytes(octets))
 
     def is_whole(self, row: Sequence[Any], crc: Any, version: int) -> bool:
-        """Whether a row is what was written; older versions wrote nothing to tell by."""
+        """True if a row is what was written; always True for versions without checksums."""
         return version < _CHECKED_SINCE or crc == self.checksum(row)
 
     def check_all(self, link: Any) -> None:
-        """Give every row of a database that is brought up to date its checksum."""
+        """Store the checksum of every row during an upgrade."""
         found = f"SELECT number, {', '.join(self.columns())} FROM {self.name}"  # noqa: S608
         put = f"UPDATE {self.name} SET {_CHECK} = ? WHERE number = ?"  # noqa: S608
         rows = link.execute(found).fetchall()
@@ -129,14 +129,14 @@ _ANY = "surrogatepass"
 
 
 def _text(value: Any) -> str:
-    """A text, or a number; a flag is one. What is neither is damage that others find."""
+    """Return a text, number or flag as text; other types are damage, which `load` reports."""
     if isinstance(value, str):
         return value
     return str(int(value)) if isinstance(value, int) else repr(value)
 
 
 def _literal(value: str | int) -> str:
-    """A default as SQL; ours have no quotes."""
+    """Return a default as SQL; defaults contain no quotes."""
     return str(value) if isinstance(value, int) else f"'{value}'"
 
 
@@ -208,11 +208,11 @@ TABLES = {
     ),
     "dropped": Table("dropped", ("identity",), ()),
 }
-"""Every kind of definition."""
+"""The tables by kind of definition."""
 
 
 def upgrades(version: int) -> list[str]:
-    """The statements that bring a database of an earlier version up to date; none for our own."""
+    """Return the statements that upgrade a database of an earlier version."""
     if version >= VERSION:
         return []
     made = [table.make() for table in TABLES.values() if table.since > version]
@@ -223,7 +223,7 @@ def upgrades(version: int) -> list[str]:
 
 
 def _checks(version: int) -> Iterator[str]:
-    """The statements that add checksums to the tables that an older version made."""
+    """Yield the statements that add checksums to the tables of an older version."""
     for table in TABLES.values():
         if version < _CHECKED_SINCE and table.since <= version:
             yield f"ALTER TABLE {table.name} ADD COLUMN {_check_column()}"

@@ -1,4 +1,4 @@
-"""Finding positions by time: whole segments first, then by halves."""
+"""Find positions by time: the segment first, then a binary search in it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from harebell.store.segment import Segment
 
 
 def position_at(log: Log, segments: Sequence[Segment], moment: int) -> int:
-    """The first position appended at a moment or later; the log's end without one.
+    """Return the first position appended at a time or later; the log's end if there is none.
 
     Args:
-        log: gives the time of a position.
-        segments: of the log, in order.
-        moment: milliseconds since 1970.
+        log: the log.
+        segments: its segments, in order.
+        moment: the time in milliseconds since 1970.
     """
     for segment in segments:
         if segment.newest < moment or not segment.positions.count:
@@ -22,7 +22,7 @@ def position_at(log: Log, segments: Sequence[Segment], moment: int) -> int:
         low, high = max(segment.first, log.first()), segment.positions.end() - 1
         while low < high:
             middle = low + (high - low) // 2
-            # What was settled has no time any more: the next one that is there is asked.
+            # Settled messages have no time any more: the next live one decides.
             there = log.next(middle)
             if there <= high and log.time_of(there) < moment:
                 low = there + 1

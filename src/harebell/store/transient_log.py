@@ -1,7 +1,7 @@
-"""The log of a queue that does not outlive the process: its messages stay objects in memory.
+"""The log of a transient queue: its messages are objects in memory.
 
-Where there are too many for that, the next ones are records like those of every log, in segments
-that are written to disk when they are full. They are never synced, and every start removes them.
+Above a memory limit, further messages become records like those of other logs, in segments that
+are written to disk when they are full. They are never synced, and every start removes them.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _MEMORY = TRANSIENT_MEMORY_BYTES
 _RESET = TRANSIENT_RESET_BYTES
 _SHARED_BY = SHARED_BY_QUEUES
 _LARGE = TRANSIENT_SEGMENT_BYTES
-"""The body from which a message has a segment of its own, which is written in slices."""
+"""Messages with a body of this size get a segment of their own, which is written in slices."""
 
 
 class TransientSegment(Segment):
-    """A run of a transient log's messages: objects in memory, or records that go to disk.
+    """A segment of a transient log: objects in memory, or records that are written to disk.
 
-    Positions of objects have the offsets that their records would have, so that what a range of
-    messages takes is the same either way.
+    Objects have the offsets that their records would have, so the size of a range of messages is
+    the same in both forms.
 
     Args:
-        folder: of the log.
+        folder: the folder of the log.
         first: the position of its first message.
-        seed: where checksums start from.
+        seed: the initial value of checksums.
         now: milliseconds since 1970.
         objects: whether its messages are objects.
 
     Attributes:
-        size: octets that its records take, or would take.
-        spills: whether its only message is a large object that is to be written to disk.
+        size: the size of its records in bytes, also while they are objects.
+        spills: whether its only message is a large object that will be written to disk.
     """
 
     __slots__ = ("_since", "_times", "size", "spills")
@@ -64,33 +64,33 @@ class TransientSegment(Segment):
         self.size = 0
         self.spills = False
         self.newest = now
-        # Messages that came in the same millisecond share a time: from which index on, and when.
+        # Messages of the same millisecond share an entry: its first index, and its time.
         self._since = array("I", (0,))
         self._times = array("q", (now,))
 
     def end(self) -> int:
-        """The size that the file has or would have."""
+        """Return the size of the file, whether or not it is written."""
         return self.size
 
     def stamp(self, now: int) -> int:
-        """The messages from the next one on come at this time."""
+        """Set the arrival time of the next messages."""
         self.newest = now
         self._since.append(self.positions.count)
         self._times.append(now)
         return 0
 
     def time_of(self, position: int) -> int:
-        """When a message came that is an object, in milliseconds since 1970."""
+        """Return the arrival time of an object, in milliseconds since 1970."""
         moment: int = self._times[bisect_right(self._since, position - self.first) - 1]
         return moment
 
 
 class TransientLog(SegmentedLog):
-    """Messages in segments, the newest of them objects.
+    """The log of a transient queue.
 
     Args:
-        store: what all logs share.
-        identity: of the log.
+        store: the store.
+        identity: the identity of the log.
     """
 
     def __init__(self, store: LogHost, identity: str) -> None:
@@ -101,7 +101,7 @@ class TransientLog(SegmentedLog):
     # --- per message ----------------------------------------------------------------------------
 
     def append(self, message: Message) -> int:
-        """Keep a message, and never change it; returns its position."""
+        """Append a message, which is never changed; return its position."""
         tail = self._tail
         if tail is None or tail.size >= tail.limit:
             tail = self._next_segment()
@@ -137,7 +137,7 @@ class TransientLog(SegmentedLog):
         return position
 
     def read(self, position: int) -> Message | None:
-        """The message at a position, which others may hold too; None when it was settled."""
+        """Return the message at a position, which others may hold too; None if it is settled."""
         segment = self._find(position)
         if segment is None:
             return None
@@ -153,7 +153,7 @@ class TransientLog(SegmentedLog):
         return message
 
     def settle(self, position: int) -> int:
-        """The message at a position will not be needed again."""
+        """Settle a position: its message is not needed again."""
         segment = self._find(position)
         if segment is None or not segment.positions.settle(position):
             return 0
@@ -167,11 +167,11 @@ class TransientLog(SegmentedLog):
         return 0
 
     def see(self, position: int) -> int:
-        """Nothing outlives the process that could ask."""
+        """No-op: after a restart there is nothing that was handed out before."""
         return 0
 
     def _let_go(self, segment: Segment, position: int) -> int:
-        """A message that is an object was settled."""
+        """Release a settled message that is an object."""
         messages = segment.messages
         index = position - segment.first
         assert messages is not None, "its caller looked"
@@ -184,7 +184,7 @@ class TransientLog(SegmentedLog):
         return 0
 
     def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
-        """Make a message a row; False when it cannot be read and that is the end."""
+        """Add a message to a batch as a row; return False if it cannot be read."""
         if segment.messages is None:
             return SegmentedLog._pour_one(self, segment, position, builder)  # noqa: SLF001  # a record
         message = segment.messages[position - segment.first]
@@ -211,7 +211,7 @@ class TransientLog(SegmentedLog):
         return self._forget_counts(first, end)
 
     def seen(self) -> int:
-        """Nothing was there before."""
+        """Return 0: no message is older than the process."""
         return 0
 
     def set_count(self, position: int, count: int) -> int:
@@ -220,7 +220,7 @@ class TransientLog(SegmentedLog):
         return 0
 
     def time_of(self, position: int) -> int:
-        """When a message was appended, in milliseconds since 1970; 0 when it cannot be read."""
+        """Return when a message was appended, in ms since 1970; 0 if it cannot be read."""
         segment = self._find(position)
         if segment is None or segment.messages is None:
             return SegmentedLog.time_of(self, position)
@@ -228,18 +228,18 @@ class TransientLog(SegmentedLog):
         return 0 if segment.positions.settled(position) else segment.time_of(position)
 
     def cut_at(self, octets: int) -> int:
-        """Go on in a new segment from this size on, or from the next one on."""
+        """Set the size at which segments are full, the present one included."""
         self._limit = octets
         if self._tail is not None:
             self._tail.limit = octets
         return 0
 
     def sync_soon(self) -> int:
-        """There is nothing to sync."""
+        """No-op: a transient log is never synced."""
         return 0
 
     def delete(self) -> int:
-        """Let every message go, and the files too."""
+        """Release all messages and remove the files."""
         self._tail = None
         for segment in list(self.segments):
             self._emptied(segment)
@@ -252,7 +252,7 @@ class TransientLog(SegmentedLog):
     # --- inside ---------------------------------------------------------------------------------
 
     def _own_segment(self, tail: TransientSegment) -> TransientSegment:
-        """The segment of a large message, which is an object until it is written to disk."""
+        """Return a segment for a large message, which is an object until it is on disk."""
         full = self._held > _MEMORY
         if tail.positions.count or tail.messages is None:
             tail = self._next_segment(True)
@@ -261,7 +261,7 @@ class TransientLog(SegmentedLog):
         return tail
 
     def _next_segment(self, large: bool = False) -> TransientSegment:
-        """Go on in a new segment, unless the present one may grow."""
+        """Return the segment for the next message: a new one, or the present one with more room."""
         tail = self._tail
         if tail is not None and not large:
             crowded = tail.positions.live * 2 > tail.positions.count
@@ -282,18 +282,16 @@ class TransientLog(SegmentedLog):
         return fresh
 
     def _is_shared(self, segment: TransientSegment) -> bool:
-        """Whether so many other logs hold what came last that writing it would save no memory.
-
-        Each of them would write a copy.
-        """
+        """True if many other logs hold the last message: each of them would write a copy."""
         messages = segment.messages
         message = messages[-1] if messages else None
         return message is not None and self._gauge.sharing(message) >= _SHARED_BY
 
     def _spill(self, segment: TransientSegment) -> int:
-        """Write a full segment of records to disk; without room it stays in memory.
+        """Write a full segment of records to disk; on a full disk it stays in memory.
 
-        No thread does that: a publisher faster than the disk waits for it here, without memory.
+        The event loop writes it and not a thread, so a publisher faster than the disk is slowed
+        down here and does not fill the memory.
         """
         data = segment.buffer.take()
         try:
@@ -306,7 +304,7 @@ class TransientLog(SegmentedLog):
         return self.release(segment, segment.held)
 
     def spilled(self, segment: TransientSegment) -> None:
-        """The large message of a segment is on disk, and an object no longer."""
+        """Release the object of a large message that is on disk now."""
         assert segment.messages is not None, "it was one"
         octets = self._gauge.let_go(segment.messages[0])
         segment.held -= octets
@@ -316,14 +314,14 @@ class TransientLog(SegmentedLog):
         segment.goes_on(segment.size, self.seed)
 
     def _emptied(self, segment: Segment) -> int:
-        """Nothing in a segment is live: it goes, unless it is small and written to."""
+        """Remove a segment without live messages, unless it is the newest one and still small."""
         if segment is self._tail:
             if segment.end() < _RESET:
                 return 0
             self._tail = None
         messages = segment.messages
         if messages is not None and segment.held:
-            # Some are live: the queue is deleted, or gives up its oldest.
+            # Some are live if the queue is deleted or drops its oldest messages.
             for index in range(len(messages)):
                 if messages[index] is not None:
                     self._let_go(segment, segment.first + index)
@@ -335,7 +333,7 @@ class TransientLog(SegmentedLog):
 
 
 def _bare(message: Message) -> Message:
-    """A copy of a message with what a record has of it, and nothing more."""
+    """Copy a message without the fields that a record does not store."""
     copy = copy_message(message, message.exchange, message.routing_key)
     copy.timestamp = 0
     copy.offset = -1
