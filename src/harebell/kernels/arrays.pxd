@@ -1,4 +1,4 @@
-"""What `columns.pyx` and `batches.pyx` see of `arrays.pyx`: the fields and the calls in C."""
+"""Declare the fields and C functions of `arrays.pyx` for `columns.pyx` and `batches.pyx`."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t

@@ -1,7 +1,7 @@
 """Growing Arrow arrays in C: bits, texts, numbers and maps of texts, a row at a time.
 
 The pure Python twin, arrays.py, does the same. `finish` appends an array's buffers as `bytes` and
-starts a new one. What a peer sent is checked here: Arrow's strings must be UTF-8, AMQP's need not.
+starts a new one. Texts of a peer are checked here: Arrow's strings must be UTF-8, AMQP's need not.
 """
 
 from binascii import b2a_base64
@@ -19,7 +19,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.limits import COLUMN_BYTES
 
 cdef enum:
-    SIMPLE_HEADERS = 16     # a longer table, or one with a difficult value, goes to Python
+    SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
 
 cdef Py_ssize_t MOST = COLUMN_BYTES
 
@@ -44,7 +44,7 @@ cdef inline bint is_ascii(const unsigned char* p, Py_ssize_t n) noexcept:
     cdef Py_ssize_t at = 0
     cdef unsigned long long word
     while at + 8 <= n:
-        # Eight octets at a time: one of them is no ASCII if any has its highest bit set. memcpy is
+        # Eight bytes at a time: all are ASCII if none has its highest bit set. memcpy is
         # a load at any address.
         memcpy(&word, p + at, 8)
         if word & 0x8080808080808080ULL:
@@ -68,7 +68,7 @@ cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1:
 
 
 cdef class Bits:
-    """A bitmap: whether each row is valid, or true."""
+    """A bitmap with one bit per row: valid or null, or true or false."""
 
     def __dealloc__(self):
         free(self._bits.data)
@@ -86,7 +86,7 @@ cdef class Bits:
         return 0
 
     cdef int cut(self, Py_ssize_t rows) except -1:
-        """Forget what came after so many rows."""
+        """Drop the rows from a number on."""
         while self.rows > rows:
             self.rows -= 1
             if not self._bits.data[self.rows >> 3] & (1 << (self.rows & 7)):
@@ -96,7 +96,7 @@ cdef class Bits:
         return 0
 
     cdef object finish(self, bint optional):
-        """The bitmap; None for one that is optional and all ones."""
+        """Return the bitmap; None for an optional one without zeros."""
         cdef bint needless = optional and self.zeros == 0
         cdef bytes bits = taken(&self._bits)
         self.rows = 0
@@ -105,7 +105,7 @@ cdef class Bits:
 
 
 cdef class Text:
-    """A column of strings or octets, any of them null."""
+    """A column of strings or bytes, with nulls."""
 
     def __cinit__(self):
         self.valid = Bits()
@@ -147,7 +147,7 @@ cdef class Text:
         return self.add(data, size)
 
     cdef int add_checked(self, const unsigned char* p, Py_ssize_t n) except -1:
-        """Text as a peer sent it; octets that are no UTF-8 are shown in base64."""
+        """Append a peer's text; bytes that are not UTF-8 are shown in base64."""
         cdef bytes shown
         if is_utf8(p, n):
             return self.add(p, n)
@@ -155,7 +155,7 @@ cdef class Text:
         return self.add(PyBytes_AS_STRING(shown), PyBytes_GET_SIZE(shown))
 
     cdef int cut(self, Py_ssize_t rows) except -1:
-        """Forget what came after so many rows."""
+        """Drop the rows from a number on."""
         self.rows = rows
         self._offsets.used = (rows + 1) * 4
         self._data.used = (<int32_t*>self._offsets.data)[rows]
@@ -163,7 +163,7 @@ cdef class Text:
         return 0
 
     cdef int end_row(self) except -1:
-        """What was put into `_data` since the last row is a row."""
+        """End a row: its value is what was appended to `_data` since the last row."""
         cdef int32_t end
         if self._data.used > MOST:
             raise HarebellError(
@@ -183,13 +183,13 @@ cdef class Text:
         return 0
 
     cdef int end(self, list nodes, list buffers) except -1:
-        """The same with a node that says how many rows and nulls there are."""
+        """Finish with a node, which has the number of rows and nulls."""
         nodes.append((self.valid.rows, self.valid.zeros))
         return self.finish(buffers)
 
 
 cdef class Number:
-    """A column of numbers, four or eight octets wide, any of them null."""
+    """A column of numbers of four or eight bytes, with nulls."""
 
     def __cinit__(self, int width):
         self.valid = Bits()
@@ -199,7 +199,7 @@ cdef class Number:
         free(self._data.data)
 
     cdef int add(self, int64_t value) except -1:
-        # The machine is little-endian, so the low octets come first in memory.
+        # The machine is little-endian, so the low bytes come first in memory.
         put(&self._data, &value, self._width)
         self.valid.add(True)
         return 0
@@ -216,13 +216,13 @@ cdef class Number:
         return 0
 
     cdef int end(self, list nodes, list buffers) except -1:
-        """The same with a node that says how many rows and nulls there are."""
+        """Finish with a node, which has the number of rows and nulls."""
         nodes.append((self.valid.rows, self.valid.zeros))
         return self.finish(buffers)
 
 
 cdef class Map:
-    """The headers: a map of strings per row; its keys and values are columns of their own."""
+    """The column of headers: a map of strings per row. Keys and values are columns of their own."""
 
     def __cinit__(self, headers_of):
         self.valid = Bits()
@@ -246,7 +246,7 @@ cdef class Map:
         return 0
 
     cdef int add(self, const unsigned char* p, Py_ssize_t n) except -1:
-        """A table without its size; a simple one is read here, any other in Python."""
+        """Append a table, given without its size; only a simple one is decoded in C."""
         cdef Py_ssize_t entries = self.keys.rows
         cdef bytes key
         cdef bytes value
@@ -265,7 +265,7 @@ cdef class Map:
         return self._end_row(False)
 
     cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1:
-        """True when every entry was plain; False leaves rubbish behind, to be cut off."""
+        """Decode a simple table; on False the caller cuts off what was added."""
         cdef const unsigned char* names[SIMPLE_HEADERS]
         cdef Py_ssize_t at = 0, used, size
         cdef int count = 0, other
@@ -287,7 +287,7 @@ cdef class Map:
         return True
 
     cdef Py_ssize_t _add_value(self, const unsigned char* p, Py_ssize_t n) except -1:
-        """Octets used by a plain value with its type; 0 for one that is not plain."""
+        """Return the bytes used by a plain value with its type; 0 for another value."""
         cdef char digits[24]
         cdef long long number
         cdef Py_ssize_t size
@@ -325,7 +325,7 @@ cdef class Map:
         return 0
 
     cdef int end(self, list nodes, list buffers) except -1:
-        """The same with nodes; the entries are an array of their own, between map and keys."""
+        """Finish with nodes; the entries are an array of their own, between map and keys."""
         nodes.append((self.valid.rows, self.valid.zeros))
         nodes.append((self.keys.rows, 0))
         buffers.append(self.valid.finish(True))
@@ -337,7 +337,7 @@ cdef class Map:
 
 
 cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept:
-    """Octets used by an integer with its type; 0 for anything else."""
+    """Return the bytes used by an integer with its type; 0 for anything else."""
     cdef unsigned char tag = p[0]
     # One statement for each sign: a conditional expression would make both sides unsigned.
     if n < 2:

@@ -1,6 +1,6 @@
 """Turn records of a log into the buffers of an Arrow record batch, in C.
 
-The pure Python twin, batches.py, says what this does; both must agree octet for octet.
+The pure Python twin, batches.py, has the description; both must agree byte for byte.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -24,8 +24,8 @@ cdef enum:
     PRIORITY = 4
     TIME = 9
     FAMILY = 9
-    SIMPLE_HEADERS = 16     # a longer table, or one with a difficult value, goes to Python
-    ROW_OCTETS = 32         # what a row is counted beside what it holds
+    SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
+    ROW_OCTETS = 32         # overhead that is counted for a row
 
 cdef int64_t MICROS = 1000000
 cdef int64_t MILLIS = 1000
@@ -46,7 +46,7 @@ cdef struct Spans:
 
 
 cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept:
-    """Where each property stands, without its size; False for a list that is cut off."""
+    """Find each property, without its size; False for a truncated list."""
     cdef unsigned int flags
     cdef Py_ssize_t at = 2, size
     cdef int number
@@ -124,20 +124,20 @@ cdef class BatchBuilder:
         self._scanned = 0
 
     def limit(self, Py_ssize_t rows, Py_ssize_t octets, Py_ssize_t scanned):
-        """Say when the batch is full."""
+        """Set when the batch is full."""
         self._most_rows = rows
         self._most_octets = octets
         self._most_scanned = scanned
 
     def filter(self, bytes key, bint prefix, long long since, long long until):
-        """Say which records become rows."""
+        """Set which records become rows."""
         self._wanted_key = key
         self._prefix = prefix
         self._since = since
         self._until = until
 
     def marks(self, long long cursor, long long seen, held, fresh, ask):
-        """Say which positions count as delivered before."""
+        """Set which positions count as delivered before."""
         self._cursor = cursor
         self._seen = seen
         self._held = held
@@ -145,12 +145,12 @@ cdef class BatchBuilder:
         self._ask = ask
 
     def at_level(self, int shift, int level):
-        """Positions are those of a level: the column `offset` has both."""
+        """Set the level of the positions: the column `offset` has both."""
         self._shift = shift
         self._level = level
 
     cdef int _choose_fields(self) except -1:
-        """One column per wanted property, found by its number."""
+        """Create a column per requested property, indexed by its number."""
         cdef int number
         for name in self._fields:
             number = _NAMES.index(name)
@@ -190,7 +190,7 @@ cdef class BatchBuilder:
         return False
 
     def gone(self, long long positions):
-        """So many positions are not there any more."""
+        """Count positions that no longer exist."""
         self.lost += positions
 
     cdef bint _passes(self, long long time, const unsigned char* key, Py_ssize_t size) noexcept:
@@ -247,7 +247,7 @@ cdef class BatchBuilder:
         return 0
 
     cdef bint _again(self, long long position) except -1:
-        """Whether a message counts as delivered before."""
+        """True if a message counts as delivered before."""
         if self.count > 0:
             return True
         if self._ask is not None:
@@ -328,7 +328,7 @@ cdef class BatchBuilder:
         return 0
 
     cdef int _add_json(self, const unsigned char* p, Py_ssize_t n) except -1:
-        """The table as JSON; a simple one is written here, any other in Python."""
+        """Append the table as JSON; only a simple one is encoded in C."""
         cdef Text column = self._json
         cdef Py_ssize_t begin = column._data.used
         cdef bytes made
@@ -385,7 +385,7 @@ cdef class BatchBuilder:
 
 
 cdef bint plain(const unsigned char* p, Py_ssize_t n) noexcept:
-    """Whether text is ASCII that JSON writes as it is."""
+    """True if text is ASCII without characters that JSON escapes."""
     cdef Py_ssize_t at
     for at in range(n):
         if p[at] < 0x20 or p[at] >= 0x80 or p[at] == c'"' or p[at] == c'\\':
@@ -394,7 +394,7 @@ cdef bint plain(const unsigned char* p, Py_ssize_t n) noexcept:
 
 
 cdef bint simple_json(const unsigned char* p, Py_ssize_t n, Buffer* into) except -1:
-    """Write a table whose entries are all plain; False leaves rubbish behind, to be cut off."""
+    """Write a table of plain entries; False otherwise: the caller cuts off what was added."""
     cdef const unsigned char* names[SIMPLE_HEADERS]
     cdef Py_ssize_t at = 0, used, size
     cdef int count = 0, other
@@ -423,7 +423,7 @@ cdef bint simple_json(const unsigned char* p, Py_ssize_t n, Buffer* into) except
 
 
 cdef Py_ssize_t simple_value(const unsigned char* p, Py_ssize_t n, Buffer* into) except -1:
-    """Octets used by a plain value with its type; 0 for one that is not plain."""
+    """Return the bytes used by a plain value with its type; 0 for another value."""
     cdef char digits[24]
     cdef long long number
     cdef Py_ssize_t size

@@ -12,15 +12,15 @@ cdef extern from "Python.h":
     char* raw_string "PyBytes_AS_STRING"(PyObject* octets)
 
 cdef enum:
-    FIRST = 16384               # smallest block, in octets
-    AHEAD_FROM = 1048576        # octets that must have come before room is made for the whole body
-    # Largest room for octets that have not come. Pages that were never written take no memory, and
+    FIRST = 16384               # smallest block, in bytes
+    AHEAD_FROM = 1048576        # bytes that must have arrived before room is made for all
+    # Largest room for bytes that have not arrived. Unwritten pages take no memory, and
     # a peer that announces a large body and sends nothing costs nothing.
     AHEAD_MAX = 67108864
 
 
 cdef class GatheredBody:
-    """Pieces of a body, side by side; see bodies.py."""
+    """A body that arrives in pieces; see bodies.py."""
 
     cdef bytes _only
     cdef PyObject* _octets
@@ -38,7 +38,7 @@ cdef class GatheredBody:
         Py_XDECREF(self._octets)
 
     cpdef int add(self, bytes piece) except -1:
-        """Put a piece behind those before it."""
+        """Append a piece."""
         cdef Py_ssize_t more = PyBytes_GET_SIZE(piece)
         cdef Py_ssize_t wanted = self.size + more
         cdef bytes only = self._only
@@ -78,7 +78,7 @@ cdef class GatheredBody:
         return 0
 
     cpdef bint shrink(self, Py_ssize_t octets) except -1:
-        """Free the last octets of a body that is dropped; False when nothing is left."""
+        """Free the last bytes of a dropped body; return False if none are left."""
         self.size = max(self.size - octets, <Py_ssize_t>0)
         if self.size == 0:
             self._only = None
@@ -91,7 +91,7 @@ cdef class GatheredBody:
         return self.size > 0
 
     cpdef bytes take(self):
-        """The whole body; nothing is left here."""
+        """Return the whole body and forget it."""
         cdef bytes octets = self._only
         if octets is not None:
             self._only = None

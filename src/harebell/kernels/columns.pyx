@@ -1,7 +1,7 @@
 """Turn deliveries into Arrow column buffers, in C, without a Python object per message.
 
-The pure Python twin, columns.py, says what this does and draws the buffers; both must
-agree octet for octet. Nothing here knows pyarrow: a chunk is a list of `bytes` in Arrow's layout
+The pure Python twin, columns.py, has the description and draws the buffers; both must agree byte
+for byte. This module does not use pyarrow: a chunk is a list of `bytes` in Arrow's layout
 (little-endian values, 32-bit offsets, validity bits with the least significant first), which
 harebell.spark.reading.arrow_batches assembles into record batches.
 """
@@ -97,7 +97,7 @@ cdef class ColumnSink(FrameSink):
         self._choose_fields()
 
     cdef int _choose_fields(self) except -1:
-        """One column per wanted property, found by its number."""
+        """Create a column per requested property, indexed by its number."""
         cdef int number
         for name in self._fields:
             number = _NAMES.index(name)
@@ -223,13 +223,13 @@ cdef class ColumnSink(FrameSink):
         return 0
 
     def stamp(self, long long micros):
-        """Say when the deliveries arrived that came since the last time."""
+        """Set the arrival time of the deliveries since the last call."""
         for chunk in self._closed:
             _cover(chunk[2], chunk[1], micros)
         _cover(self._runs, self.rows, micros)
 
     def take(self, bint everything):
-        """The finished chunks; with `everything` the unfinished one too."""
+        """Return the finished chunks; with `everything` the unfinished one too."""
         if everything and self.rows:
             self._close()
         closed, self._closed = self._closed, []
@@ -260,7 +260,7 @@ cdef class ColumnSink(FrameSink):
         return buffers
 
     cdef int _close(self) except -1:
-        """Turn the rows so far into a chunk and begin a new one."""
+        """Finish the present chunk and begin a new one."""
         cdef list buffers = []
         for name in self._columns:
             if name == "value":
@@ -301,7 +301,7 @@ cdef class ColumnSink(FrameSink):
 
 
 cdef int _cover(list runs, Py_ssize_t rows, long long micros) except -1:
-    """Append a run of equal times up to that row, unless it is reached already."""
+    """Append a run of equal times up to a row, unless the runs reach it already."""
     cdef Py_ssize_t last = len(runs) - 1
     if rows and (last < 0 or <Py_ssize_t>runs[last][0] < rows):
         runs.append((rows, micros))

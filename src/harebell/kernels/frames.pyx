@@ -1,10 +1,10 @@
-"""Scan frames in C, and hand whole contents to the sink in one call.
+"""Scan frames in C, and pass whole contents to the sink in one call.
 
 frames.py beside this file is the same in pure Python; both agree call for call.
 
-The fast path takes a publish or delivery whose method, header and body frames lie side by side in
-the input, as clients write them. Anything else goes to the sink frame by frame, which also finds
-the errors: the fast path never raises for a content that it does not like, it leaves it alone.
+The fast path handles a publish or delivery whose method, header and body frames are adjacent in
+the input, as clients write them. Anything else is passed to the sink frame by frame, which also
+detects the errors: the fast path never raises for a bad content, it leaves it to the frame path.
 
     frame    type(1) channel(2) size(4) payload(size) 0xCE           AMQP 0-9-1 4.2.3
     publish  00 3C 00 28 ticket(2) exchange(shortstr) routing-key(shortstr) bits(1)
@@ -33,7 +33,7 @@ from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, WORK_
 
 cdef enum:
     TICKET_SHIFT = 8            # an access ticket (0-8, 0-9) travels above the flags of a publish
-    HEAD = 7                    # octets of a frame before its payload
+    HEAD = 7                    # bytes of a frame before its payload
     # Class and method id, as the first four octets of a payload.
     BASIC_PUBLISH = 0x003C0028
     BASIC_DELIVER = 0x003C003C
@@ -60,7 +60,7 @@ cdef inline int _extend(bytearray kept, const unsigned char* data, Py_ssize_t n)
 
 
 cdef class FrameSink:
-    """What a scanner calls; see the twin."""
+    """The methods that a scanner calls; see the twin."""
 
     cpdef int frame(self, int kind, int channel, bytes payload) except -1:
         raise NotImplementedError
@@ -102,13 +102,13 @@ cdef class FrameScanner:
         self._diverted_channel = -1
 
     cpdef int divert(self, int channel, FrameSink sink) except -1:
-        """Hand whole deliveries of one channel to another sink; see the twin."""
+        """Pass whole deliveries of one channel to another sink; see the twin."""
         self._diverted = self._sink if sink is None else sink
         self._diverted_channel = channel
         return 0
 
     cpdef int let_go(self) except -1:
-        """Forget the sink, and what is kept; see the twin."""
+        """Forget the sink and the kept input; see the twin."""
         self.stopped = True
         self._sink = self._diverted = FrameSink()
         self._rest = None
@@ -117,12 +117,12 @@ cdef class FrameScanner:
 
     @property
     def buffered(self):
-        """Octets of an incomplete frame or content that are kept until the rest comes."""
+        """Return the size of the incomplete frame or content that is kept."""
         cdef Py_ssize_t kept = 0 if self._rest is None else len(self._rest)
         return kept if self._held is None else kept + len(self._held)
 
     cpdef int feed(self, object data) except -1:
-        """Scan what has arrived."""
+        """Scan new input."""
         cdef bytearray held = self._held
         if held is not None:
             held += data
@@ -161,7 +161,7 @@ cdef class FrameScanner:
         return 0
 
     cdef int _keep(self, const unsigned char* data, Py_ssize_t length) except -1:
-        """Put input by until the sink no longer holds it."""
+        """Keep input until the sink no longer holds it."""
         if length:
             if self._held is None:
                 self._held = bytearray()
@@ -169,7 +169,7 @@ cdef class FrameScanner:
         return 0
 
     cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1:
-        """Complete what was cut, a frame or a whole content, and hand it over."""
+        """Complete a frame or content that was cut by the end of the input, and pass it on."""
         cdef bytearray rest = self._rest
         cdef Py_ssize_t used = 0, have = PyByteArray_GET_SIZE(rest), want, take
         while True:
@@ -183,7 +183,7 @@ cdef class FrameScanner:
             have += take
             if have < want:
                 return used
-        # Before the scan, which may raise: the same octets must not be scanned again.
+        # Before the scan, which may raise: the same bytes must not be scanned again.
         self._rest = None
         take = self._scan(<const unsigned char*>PyByteArray_AS_STRING(rest), have)
         if take < have and not self.stopped:
@@ -195,14 +195,14 @@ cdef class FrameScanner:
         return used
 
     cdef Py_ssize_t _wanted(self, const unsigned char* p, Py_ssize_t have, bint more) noexcept:
-        """Octets from `p` on that are to be there before they are scanned."""
+        """Return how many bytes from `p` on have to arrive before they are scanned."""
         cdef Py_ssize_t size
         cdef unsigned int which
         if have < HEAD:
             return HEAD
         size = u32(p + 3)
         if size > self.frame_max - OVERHEAD + FUDGE:
-            # Too large: `_scan` refuses it, and needs no more octets for that.
+            # Too large: `_scan` refuses it, and needs no more bytes for that.
             return have
         if have < size + OVERHEAD:
             return size + OVERHEAD
@@ -214,10 +214,10 @@ cdef class FrameScanner:
 
     cdef Py_ssize_t _awaited(self, const unsigned char* p, Py_ssize_t have, Py_ssize_t size,
                              bint more) noexcept:
-        """Octets up to where a content is whole, or shows that it must go frame by frame.
+        """Return how many bytes make a content whole, or show that it must be passed as frames.
 
-        `have` when that is known already. A frame that has not begun is waited for only when
-        there is `more` to look at: a peer may wait for an answer to what it has sent.
+        Returns `have` if that is known already. A frame that has not begun is waited for only if
+        there is `more` input: a peer may wait for an answer before it continues.
         """
         cdef Py_ssize_t at = size + OVERHEAD, limit = self.frame_max - OVERHEAD + FUDGE
         cdef const unsigned char* h
@@ -273,7 +273,7 @@ cdef class FrameScanner:
             channel = u16(p + 1)
             if self.fast and p[0] == METHOD and size >= 4:
                 which = u32(p + HEAD)
-                # While the sink assembles a content from single frames, this one goes the same way.
+                # While the sink assembles a content from frames, it gets this one as frames, too.
                 if which == content and self.pending == 0:
                     used = self._whole_content(p, length - at, channel, size, not self.client)
                     if used:
@@ -285,7 +285,7 @@ cdef class FrameScanner:
                             return at
                         continue
                     if self._awaited(p, length - at, size, False) > length - at:
-                        # Cut by the end of the input: keep it, and take it whole with the rest.
+                        # Cut by the end of the input: keep it until the rest arrives.
                         break
                 elif which == BASIC_ACK and size == ACK_SIZE:
                     self._sink.ack(channel, u64(p + 11), p[19] & 1)
@@ -307,7 +307,7 @@ cdef class FrameScanner:
         return at
 
     cdef int _count(self) except -1:
-        """A frame was handed over: stop when the work of this turn is done."""
+        """Count a frame; stop if the work budget of this turn is used up."""
         cdef Work work = self.work
         work.spent += FRAME_UNITS
         if work.spent >= work.look_at and work.look():
@@ -316,7 +316,7 @@ cdef class FrameScanner:
 
     cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
                                    int channel, Py_ssize_t size, bint published) except -1:
-        """Take method, header and body frames that lie side by side; 0 when they do not."""
+        """Pass on adjacent method, header and body frames; return 0 if they are not adjacent."""
         cdef Py_ssize_t at = size + OVERHEAD, header_size, limit
         cdef const unsigned char* h
         cdef const unsigned char* b
@@ -359,11 +359,11 @@ cdef class FrameScanner:
 
     cdef int _hand_publish(self, int channel, const unsigned char* p, Py_ssize_t n,
                            Properties properties, bytes body) except -1:
-        """Call the sink; 1 when the method cannot be read, which is found out frame by frame."""
+        """Call the sink; return 1 if the method is malformed: the frame path reports it."""
         cdef Py_ssize_t exchange_size, key_size
         cdef int flags
         # A publisher mostly sends the same exchange and routing key again. Then the texts of the
-        # last publish are given again: one comparison instead of two decodings.
+        # last publish are used again: one comparison instead of two decodings.
         if not (PyBytes_GET_SIZE(self._last_method) == n
                 and memcmp(PyBytes_AS_STRING(self._last_method), p, n) == 0):
             if n < 5:
@@ -378,7 +378,7 @@ cdef class FrameScanner:
                     and PyBytes_GET_SIZE(self._last_method) >= 3 + exchange_size
                     and memcmp(PyBytes_AS_STRING(self._last_method) + 2, p + 2,
                                exchange_size + 1) == 0):
-                # Forgotten first: if decoding fails, octets and texts must not disagree.
+                # Cleared first: if decoding fails, the stored bytes and texts must still agree.
                 self._last_method = b""
                 try:
                     self._last_exchange = _text(p + 3, exchange_size)

@@ -1,4 +1,4 @@
-"""Inline functions for numbers and names in network byte order, and for the head of a frame.
+"""Define inline functions for numbers and names in network byte order, and for frame heads.
 
 A frame of AMQP 0-9-1 (4.2.3):
 
@@ -42,7 +42,7 @@ cdef inline unsigned long long u64(const unsigned char* p) noexcept:
     return (<unsigned long long>u32(p) << 32) | u32(p + 4)
 
 
-# Each `put` returns the address behind what it wrote, so that calls follow each other.
+# Each `put` returns the address behind the written bytes, so that calls can be chained.
 cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
     p[0] = (v >> 8) & 0xFF
     p[1] = v & 0xFF

@@ -1,6 +1,6 @@
 """Encode frames in C into one growing buffer that is handed over without a copy.
 
-output.py beside this file says in pure Python what this does; both agree octet for octet.
+output.py beside this file is the same in pure Python; both agree byte for byte.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -40,9 +40,9 @@ cdef enum:
 
 
 cdef Py_ssize_t find_headers(const unsigned char* raw, Py_ssize_t n, Py_ssize_t* end) noexcept:
-    """Where the header table begins, and where it ends; -1 when the list is cut off.
+    """Find where the header table begins and ends; -1 if the list is truncated.
 
-    Both are the same when there is none.
+    Both are the same if there is no table.
     """
     cdef Py_ssize_t at = 2
     cdef unsigned int flags
@@ -68,7 +68,7 @@ cdef Py_ssize_t find_headers(const unsigned char* raw, Py_ssize_t n, Py_ssize_t*
 cdef unsigned char* put_properties(unsigned char* p, const unsigned char* raw, Py_ssize_t n,
                                    Py_ssize_t at, Py_ssize_t end, Py_ssize_t more,
                                    Message message) noexcept:
-    """The property list with `more` octets of entries added to its header table."""
+    """Return the property list with `more` bytes of entries added to its header table."""
     cdef Py_ssize_t old = max(end - at - TABLE_SIZE, 0)
     memcpy(p, raw, at)
     p[0] |= HEADERS >> 8
@@ -91,7 +91,7 @@ cdef unsigned char* put_properties(unsigned char* p, const unsigned char* raw, P
 
 
 cdef class OutBuffer:
-    """One connection's output of one turn; see the twin."""
+    """The output of one connection in one turn; see the twin."""
 
     def __cinit__(self):
         self._bytes = NULL
@@ -110,8 +110,8 @@ cdef class OutBuffer:
         return self.size
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL:
-        """Where the next `more` octets go."""
-        # What stands in `_parts` is not in the buffer.
+        """Return the address for the next `more` bytes."""
+        # The bytes in `_parts` are not in the buffer.
         cdef Py_ssize_t used = self.size - self._before
         cdef Py_ssize_t wanted = used + more
         cdef Py_ssize_t capacity
@@ -134,7 +134,7 @@ cdef class OutBuffer:
         return self._base + used
 
     cpdef int raw(self, bytes data) except -1:
-        """Append octets that are already frames."""
+        """Append bytes that are already frames."""
         cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
         if n == 0:
             # No room is NULL in an empty buffer, which would look like an error.
@@ -271,7 +271,7 @@ cdef class OutBuffer:
         return 0
 
     cpdef bytes take(self):
-        """Everything appended so far; the buffer is empty afterwards."""
+        """Return everything appended so far and empty the buffer."""
         cdef bytes taken
         if self._parts is None:
             taken = self._take_buffer()
@@ -280,7 +280,7 @@ cdef class OutBuffer:
         return encoded(self.take_parts())
 
     cpdef list take_parts(self):
-        """The same in order: octets, and frames of bodies that are encoded later."""
+        """Return the parts in order: bytes, and frames of bodies that are encoded later."""
         cdef list parts = self._parts
         if self._parts is None:
             parts = []
@@ -291,7 +291,7 @@ cdef class OutBuffer:
         return parts
 
     cdef bytes _take_buffer(self):
-        """What is in the buffer, which has nothing afterwards; the caller sets `size`."""
+        """Detach and return the content of the buffer; the caller sets `size`."""
         cdef PyObject* data = self._bytes
         cdef Py_ssize_t used = self.size - self._before
         if used == 0:

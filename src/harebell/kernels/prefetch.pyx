@@ -18,7 +18,7 @@ cdef extern from *:
 cdef enum:
     OBJECT_AHEAD = 8            # messages ahead of `index` whose object is prefetched
     BODY_AHEAD = 4              # messages ahead of `index` whose body is prefetched
-    CACHE_LINE = 64             # octets
+    CACHE_LINE = 64             # bytes
     BODY_LINES = 3              # cache lines of a body: the header of `bytes` and a small body
 
 

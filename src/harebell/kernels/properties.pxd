@@ -1,4 +1,4 @@
-"""What other kernels see of `properties.pyx`."""
+"""Declare the C functions of `properties.pyx` for other kernels."""
 
 from harebell.base.message cimport Properties
 

@@ -1,6 +1,6 @@
 """Check property lists and field tables in C, without building their values.
 
-properties.py beside this file says in pure Python what this does.
+properties.py beside this file is the same in pure Python.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -19,7 +19,7 @@ cdef object _malformed(str why):
 
 
 def parse_properties(bytes raw not None):
-    """Check an encoded property list and pick out what the broker needs; see the twin."""
+    """Check an encoded property list and return the values that the broker needs; see the twin."""
     return read_properties(<const unsigned char*>PyBytes_AS_STRING(raw), PyBytes_GET_SIZE(raw))
 
 
@@ -71,7 +71,7 @@ cdef Properties read_properties(const unsigned char* p, Py_ssize_t n):
 
 
 cdef bint table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
-    """Whether `n` octets are name-value pairs that exactly fill the table."""
+    """True if `n` bytes are name-value pairs that exactly fill the table."""
     cdef Py_ssize_t at = 0, used
     while at < n:
         at += 1 + p[at]
@@ -85,7 +85,7 @@ cdef bint table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
 
 
 cdef Py_ssize_t _value_size(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
-    """Octets of a tagged value, tag included; -1 when it does not fit or is unknown."""
+    """Return the size of a tagged value with its tag; -1 if it does not fit or is unknown."""
     cdef Py_ssize_t size
     cdef Py_ssize_t at
     cdef Py_ssize_t used

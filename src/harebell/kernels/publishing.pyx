@@ -1,8 +1,8 @@
 """Find the header `x-publishing-id`, in C; see publishing.py.
 
-A property list (AMQP 0-9-1 4.2.6.1) is two octets of flags, then the properties that they announce:
-0x80 content-type and 0x40 content-encoding are short strings, 0x20 is the header table. Only what
-stands before the table has to be skipped.
+A property list (AMQP 0-9-1 4.2.6.1) is two octets of flags and the properties that they announce:
+0x80 content-type and 0x40 content-encoding are short strings, 0x20 is the header table. Only the
+properties before the table have to be skipped.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -16,7 +16,7 @@ cdef bytes NUMBER_NAME = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID
 
 
 cdef Py_ssize_t _fixed_size(unsigned char tag) noexcept:
-    """Octets of a value after its type tag; -1 if a length comes first."""
+    """Return the size of a value after its type tag; -1 if a length comes first."""
     if tag == c"V":
         return 0
     if tag == c"t" or tag == c"b" or tag == c"B":
@@ -31,7 +31,7 @@ cdef Py_ssize_t _fixed_size(unsigned char tag) noexcept:
 
 
 cdef long long _number(const unsigned char* p, unsigned char tag, Py_ssize_t size) noexcept:
-    """The integer of a value; -1 for another type and for a negative number."""
+    """Return the integer of a value; -1 for another type and for a negative number."""
     cdef unsigned long long found = 0
     cdef Py_ssize_t at
     cdef bint is_signed = tag == c"b" or tag == c"s" or tag == c"I" or tag == c"l" or tag == c"L"
@@ -45,7 +45,7 @@ cdef long long _number(const unsigned char* p, unsigned char tag, Py_ssize_t siz
 
 
 def publishing_id(bytes raw not None):
-    """The header `x-publishing-id` of a property list that was checked; see the twin."""
+    """Return the header `x-publishing-id` of a checked property list; see the twin."""
     cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(raw)
     cdef const char* wanted = PyBytes_AS_STRING(NUMBER_NAME)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(raw), at = 2, end, size, name
@@ -85,7 +85,7 @@ def publishing_id(bytes raw not None):
 
 
 def unnumbered(bytes table not None):
-    """A header table without every `x-publishing-id`; see the twin."""
+    """Return a header table without every `x-publishing-id`; see the twin."""
     cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(table)
     cdef const char* wanted = PyBytes_AS_STRING(NUMBER_NAME)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(table), at = 0, begin, name_end, size

@@ -1,8 +1,8 @@
 """Encode and check the records of the message log, in C.
 
-records.py beside this file is the same in pure Python; both agree octet for octet. Numbers in a
-record are little-endian (store/FORMAT.md), unlike those on the wire. They are written octet by
-octet, so alignment and the processor's own order do not matter; compilers make one store of it.
+records.py beside this file is the same in pure Python; both agree byte for byte. Numbers in a
+record are little-endian (store/FORMAT.md), unlike those on the wire. They are written byte by
+byte, so alignment and the processor's byte order do not matter; compilers make one store of it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -21,9 +21,9 @@ cdef extern from *:
 
     /* CRC-32C (Castagnoli, reflected polynomial 0x82F63B78).
 
-       Table t gives the remainder of an octet with t zero octets behind it, so that eight octets
+       Table t gives the remainder of a byte with t zero bytes behind it, so that eight bytes
        take eight independent look-ups ("slicing by 8"). The processor's own instruction is used
-       where it exists; -1 means that nobody has asked yet. */
+       where it exists; -1 means that it is not known yet whether it does. */
     static uint32_t harebell_crc_table[8][256];
     static int harebell_crc_hardware = -1;
 
@@ -120,7 +120,7 @@ cdef enum:
     FIRST_CAPACITY = 512
     LAST_MAX = 1 << 20          # a buffer starts at most this large
 
-# The names of the last message read. The next one mostly has the same, and then no text is made.
+# The names of the last message read. The next one mostly has the same, and no text is created then.
 cdef str _last_exchange = ""
 cdef str _last_key = ""
 
@@ -158,14 +158,14 @@ cdef inline void put_head(unsigned char* p, unsigned int size, long long positio
 
 
 def crc32c(const unsigned char[:] data, unsigned int crc=0):
-    """CRC-32C (Castagnoli) of octets, continued from `crc`."""
+    """Return the CRC-32C (Castagnoli) of bytes, continued from `crc`."""
     if data.shape[0] == 0:
         return crc
     return harebell_crc(crc, &data[0], <size_t>data.shape[0])
 
 
 def crc32c_portable(const unsigned char[:] data, unsigned int crc=0):
-    """The same without the processor's instruction, for machines that have none."""
+    """Return the CRC-32C computed without the processor's instruction."""
     harebell_crc_prepare()
     if data.shape[0] == 0:
         return crc
@@ -173,7 +173,7 @@ def crc32c_portable(const unsigned char[:] data, unsigned int crc=0):
 
 
 cdef class RecordBuffer:
-    """Records that wait to be written; see records.py."""
+    """A buffer of records that wait to be written; see records.py."""
 
     def __cinit__(self, long long start, unsigned int seed):
         self._bytes = NULL
@@ -188,7 +188,7 @@ cdef class RecordBuffer:
         Py_XDECREF(self._bytes)
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL:
-        """Where the next octets go, with room for that many."""
+        """Return the address for the next record, with room for `more` bytes."""
         cdef Py_ssize_t wanted = self.size + more
         cdef Py_ssize_t capacity = self._capacity
         cdef PyObject* grown
@@ -294,12 +294,12 @@ cdef class RecordBuffer:
         return poured(self._base, self.size, at, position, into)
 
     cpdef bytes take(self):
-        """Hand everything over; the next record will follow it in the file."""
+        """Return everything and empty the buffer; the next record follows it in the file."""
         cdef bytes taken
         if self.size == 0:
             return b""
         self._last = self.size
-        # Nobody else refers to the object yet, so shrinking it in place is allowed.
+        # There is no other reference to the object yet, so shrinking it in place is allowed.
         if self.size < self._capacity:
             _PyBytes_Resize(&self._bytes, self.size)
         taken = <bytes>(<object>self._bytes)
@@ -313,7 +313,7 @@ cdef class RecordBuffer:
 
 
 cpdef Py_ssize_t message_octets(Message message) except -1:
-    """What the record of a message takes in a file; see records.py."""
+    """Return the size of a message's record in a file; see records.py."""
     cdef Py_ssize_t exchange = 0
     cdef Py_ssize_t key = 0
     cdef Py_ssize_t size
@@ -328,14 +328,14 @@ cpdef Py_ssize_t message_octets(Message message) except -1:
 
 
 cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1:
-    """The size of the record at an index, as it claims; 0 when not even that is there."""
+    """Return the size in the head of the record at an index; 0 if the head is incomplete."""
     if at < 0 or at + 4 > PyBytes_GET_SIZE(data):
         return 0
     return get32(<const unsigned char*>PyBytes_AS_STRING(data) + at)
 
 
 cdef bint whole(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, unsigned int seed) noexcept:
-    """Whether a whole record with the right checksum stands there."""
+    """True if there is a whole record with the right checksum."""
     cdef Py_ssize_t size
     if at < 0 or at + HEAD > n:
         return False
@@ -346,12 +346,12 @@ cdef bint whole(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, unsigned
 
 
 cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1:
-    """Whether a whole record with the right checksum stands at an index."""
+    """True if there is a whole record with the right checksum at an index."""
     return whole(<const unsigned char*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, seed)
 
 
 def head(bytes data, Py_ssize_t at):
-    """(position, time, kind, size) of the record at an index, which must be `good`."""
+    """Return (position, time, kind, size) of the record at an index, which must be `good`."""
     cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(data) + at
     if at < 0 or at + HEAD > PyBytes_GET_SIZE(data):
         raise ValueError("there is no record")
@@ -359,18 +359,18 @@ def head(bytes data, Py_ssize_t at):
 
 
 def is_row(bytes data, Py_ssize_t at):
-    """Whether the record at an index is a row of a batch."""
+    """True if the record at an index is a row of a staged batch."""
     cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(data)
     return at >= 0 and PyBytes_GET_SIZE(data) >= at + HEAD and (p[at + 25] & STAGED_ROW) != 0
 
 
 def payload(bytes data, Py_ssize_t at):
-    """What follows the fixed part of the record at an index, which must be `good`."""
+    """Return the bytes after the fixed part of the record at an index, which must be `good`."""
     return data[at + HEAD:at + record_octets(data, at)]
 
 
 cdef str _text(const char* p, Py_ssize_t n, str last):
-    """Decode a text; give the last one again if the octets are the same."""
+    """Decode a text; return the last one again if the bytes are the same."""
     cdef Py_ssize_t known = 0
     cdef const char* octets = utf8(last, &known)
     if known == n and memcmp(octets, p, n) == 0:
@@ -379,7 +379,7 @@ cdef str _text(const char* p, Py_ssize_t n, str last):
 
 
 cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
-    """The message there; None when it does not fit or is none."""
+    """Decode a message; None if it does not fit or is another record."""
     global _last_exchange, _last_key
     cdef const unsigned char* p = base + at
     cdef Py_ssize_t size = get32(p)
@@ -417,7 +417,7 @@ cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
 
 
 cpdef Py_ssize_t body_start(bytes data, Py_ssize_t at) except -1:
-    """Octets of a message's record before its body; 0 when not even its head is there."""
+    """Return the size of a message's record before its body; 0 if the head is incomplete."""
     cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(data) + at
     if at < 0 or at + HEAD > PyBytes_GET_SIZE(data) or p[24] != KIND_MESSAGE:
         return 0
@@ -426,7 +426,7 @@ cpdef Py_ssize_t body_start(bytes data, Py_ssize_t at) except -1:
 
 
 cpdef Message parse(bytes data, Py_ssize_t at, long long seed=-1):
-    """The message at an index; None when there is no whole, right one."""
+    """Decode the message at an index; None if there is no whole, valid one."""
     cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
     if at < 0 or at + HEAD > n:
@@ -438,7 +438,7 @@ cpdef Message parse(bytes data, Py_ssize_t at, long long seed=-1):
 
 cdef bint poured(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, long long position,
                  BatchBuilder into) except -1:
-    """Make the message there a row; False when it does not fit or is none."""
+    """Add a message to a batch as a row; False if it does not fit or is another record."""
     cdef const unsigned char* p = base + at
     cdef Py_ssize_t size = get32(p)
     cdef Py_ssize_t fixed, exchange, key, raw
@@ -468,7 +468,7 @@ cdef bint poured(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, long lo
 
 cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
                 BatchBuilder into) except -1:
-    """Make the message at an index a row; False when there is no whole, right one."""
+    """Add the message at an index to a batch as a row; False if there is no whole, valid one."""
     cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
     if at < 0 or at + HEAD > n:
@@ -480,7 +480,7 @@ cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
 
 def find_good(bytes data, Py_ssize_t begin, unsigned int seed, unsigned long long low,
               unsigned long long high):
-    """The first index from `begin` on with a good record; -1 without one; see records.py."""
+    """Return the first index from `begin` on with a good record, or -1; see records.py."""
     cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
     cdef Py_ssize_t at = begin
@@ -497,7 +497,7 @@ def find_good(bytes data, Py_ssize_t begin, unsigned int seed, unsigned long lon
 
 
 def scan(bytes data, Py_ssize_t at, long long base, unsigned int seed, SettledBitmap positions):
-    """Take in the good messages that follow each other from an index; see records.py."""
+    """Read consecutive good messages from an index on; see records.py."""
     cdef const unsigned char* octets = <const unsigned char*>PyBytes_AS_STRING(data)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
     cdef long long newest = 0

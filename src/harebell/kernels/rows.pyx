@@ -1,8 +1,8 @@
 """Turn Arrow column buffers into messages or frames, in C, without a Python object per value.
 
-The pure Python twin, rows.py, says what this does and draws the buffers; both must agree octet for
-octet and error for error. Every octet here may come from a peer: a pointer is made of a span only
-after the span was checked against the batch, and offsets are checked each time they are used.
+The pure Python twin, rows.py, has the description and draws the buffers; both must agree byte for
+byte and error for error. Every byte may come from a peer: a range becomes a pointer only after it
+was checked against the batch, and offsets are checked each time they are used.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -91,7 +91,7 @@ cdef class Rows:
         return 0
 
     cpdef int load(self, bytes data, Py_ssize_t rows, Py_ssize_t entries, object spans) except -1:
-        """Take a batch; the one before is forgotten."""
+        """Set the batch, which replaces the one before."""
         cdef str name
         self.rows = 0
         self._data = data
@@ -176,7 +176,7 @@ cdef class Rows:
         return 0
 
     cpdef Message message(self, Py_ssize_t row):
-        """The message of a row; `properties` says more of it."""
+        """Return the message of a row; `properties` has its properties."""
         cdef const unsigned char* p = NULL
         cdef Py_ssize_t n = 0
         cdef str exchange, key
@@ -203,7 +203,7 @@ cdef class Rows:
 
     cpdef Py_ssize_t publish(self, OutBuffer out, int channel, int flags, Py_ssize_t frame_max,
                              Py_ssize_t first, Py_ssize_t end) except -1:
-        """Append basic.publish with its content for every row from `first` up to `end`."""
+        """Append basic.publish with its content for each row from `first` up to `end`."""
         cdef Py_ssize_t before = out.size, row
         try:
             for row in range(first, end):
@@ -285,7 +285,7 @@ cdef class Rows:
 
     cdef bint _text(self, Column* column, Py_ssize_t row, str name, Py_ssize_t at,
                     const unsigned char** p, Py_ssize_t* n) except -1:
-        """Find the octets of a row; False when it is null."""
+        """Find the bytes of a row; False if it is null."""
         cdef int first = 0, end = 0
         if not column.there or is_null(column, row):
             return False
@@ -393,7 +393,7 @@ cdef class Rows:
         return True
 
     cdef bint _put_headers(self, Py_ssize_t row) except -1:
-        """The header table with its size; False when the row has none."""
+        """Append the header table with its size; False if the row has none."""
         cdef Buffer* raw = &self._raw_list
         cdef Py_ssize_t start = raw.used
         cdef const unsigned char* p = NULL

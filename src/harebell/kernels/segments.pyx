@@ -1,7 +1,7 @@
-"""Scan the frames of AMQP 0-10 in C, and hand whole transfers to the sink in one call.
+"""Scan the frames of AMQP 0-10 in C, and pass whole transfers to the sink in one call.
 
-segments.py beside this file draws the layouts and says in pure Python what this does; both agree
-call for call.
+segments.py beside this file draws the layouts and is the same in pure Python; both agree call for
+call.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
@@ -59,7 +59,7 @@ cdef enum:
 
 
 cdef str _text(const unsigned char* p, Py_ssize_t n):
-    """The text, or None when it is no UTF-8."""
+    """Return the text; None if it is not UTF-8."""
     try:
         return PyUnicode_DecodeUTF8(<const char*>p, n, NULL)
     except UnicodeDecodeError:
@@ -67,7 +67,7 @@ cdef str _text(const unsigned char* p, Py_ssize_t n):
 
 
 cdef inline Py_ssize_t before_exchange(unsigned int packed) noexcept:
-    """Octets of the delivery properties before the exchange."""
+    """Return the size of the delivery properties before the exchange."""
     cdef Py_ssize_t n = ((packed >> 3) & 1) + ((packed >> 4) & 1)
     if packed & 0xE0:
         n += 8 * (((packed >> 5) & 1) + ((packed >> 6) & 1) + ((packed >> 7) & 1))
@@ -75,7 +75,7 @@ cdef inline Py_ssize_t before_exchange(unsigned int packed) noexcept:
 
 
 cdef class SegmentSink:
-    """What a scanner calls; see the twin."""
+    """The methods that a scanner calls; see the twin."""
 
     cpdef int frame(self, int flags, int kind, int track, int channel, bytes payload) except -1:
         raise NotImplementedError
@@ -107,7 +107,7 @@ cdef class SegmentScanner:
         self._last_modes = 0
 
     cpdef int let_go(self) except -1:
-        """Forget the sink, and what is kept; see the twin."""
+        """Forget the sink and the kept input; see the twin."""
         self.stopped = True
         self._sink = SegmentSink()
         self._rest = b""
@@ -115,11 +115,11 @@ cdef class SegmentScanner:
 
     @property
     def buffered(self):
-        """Octets that are kept until the rest of their frame comes."""
+        """Return the number of bytes that are kept until the rest of their frame arrives."""
         return len(self._rest)
 
     cpdef int feed(self, object data) except -1:
-        """Scan what has arrived."""
+        """Scan new input."""
         cdef Py_buffer view
         cdef const unsigned char* start
         cdef Py_ssize_t length, used
@@ -171,7 +171,7 @@ cdef class SegmentScanner:
 
     cdef Py_ssize_t _whole_transfer(self, const unsigned char* data, Py_ssize_t length,
                                     Py_ssize_t size, int channel) except -1:
-        """Take the frames of a transfer that lie side by side; 0 when they do not."""
+        """Pass on the adjacent frames of a transfer; return 0 if they are not adjacent."""
         cdef bint last = (data[0] & C_LAST_SEGMENT) != 0
         cdef Py_ssize_t at = size, part, raw_size = 0, body_size = 0, first_body = 0
         cdef const unsigned char* p
@@ -208,7 +208,7 @@ cdef class SegmentScanner:
             last = (flags & C_LAST_SEGMENT) != 0
             at += part
         if kind != C_BODY:
-            # Rare, and remembered with the message: that is the long way's.
+            # Rare, and stored with the message: the general path handles it.
             return 0
         if not self._read_transfer(data + HEAD, size - HEAD):
             return 0
@@ -230,7 +230,7 @@ cdef class SegmentScanner:
         return at
 
     cdef bint _read_transfer(self, const unsigned char* p, Py_ssize_t n) except -1:
-        """The flags and the destination of a transfer; False when it cannot be read."""
+        """Read the flags and the destination of a transfer; False if it is malformed."""
         cdef Py_ssize_t at = 6, end
         cdef int flags, packed
         cdef str destination = ""
@@ -274,7 +274,7 @@ cdef class SegmentScanner:
         return True
 
     cdef bint _read_header(self, const unsigned char* raw, Py_ssize_t n) except -1:
-        """Learn what the broker needs of a header; equal ones in a row are read once."""
+        """Read the values of a header that the broker needs; an equal one in a row is read once."""
         cdef Py_ssize_t at = 0, start, end
         cdef unsigned int packed
         cdef int code
@@ -315,7 +315,7 @@ cdef class SegmentScanner:
 
     cdef bint _read_delivery(self, const unsigned char* raw, unsigned int packed,
                              Py_ssize_t at, Py_ssize_t end) except -1:
-        """Learn it from the delivery properties; False when they cannot be read."""
+        """Read the delivery properties; False if they are malformed."""
         cdef Py_ssize_t place = at
         cdef int flags = C_DISCARD if packed & 1 else 0
         if packed & 2:
@@ -354,7 +354,7 @@ cdef class SegmentScanner:
 
 
 cdef bint _carbon(const unsigned char* p, Py_ssize_t n) noexcept:
-    """Whether CC stands in there: in the name of both headers that add routing keys."""
+    """True if the bytes contain CC, as do the names of both headers that add routing keys."""
     cdef Py_ssize_t at
     for at in range(n - 1):
         if p[at] == c"C" and p[at + 1] == c"C":

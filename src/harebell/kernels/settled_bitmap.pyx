@@ -3,9 +3,9 @@
 settled_bitmap.py beside this file is the same in pure Python; both agree call for call.
 
     index      0 ............ _front ................ count
-    settled    all of them    a bit each in _bits     not there
+    settled    all of them    a bit each in _bits     do not exist
 
-Bit `index & 7` of octet `index >> 3` belongs to an index. Octets behind `_mapped` do not exist and
+Bit `index & 7` of byte `index >> 3` belongs to an index. Bytes behind `_mapped` do not exist and
 count as zero: a queue that is settled in order has no bitmap at all.
 """
 

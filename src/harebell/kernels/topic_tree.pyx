@@ -1,12 +1,12 @@
-"""Patterns of words in a tree of buckets, in C; topic_tree.py says what this does.
+"""Patterns of words in a tree of buckets, in C; see topic_tree.py.
 
-A bucket's patterns lie one behind the other in one piece of memory, so looking at them is reading
-it from the beginning to the end. One pattern, in `int`s:
+A bucket's patterns are stored one after the other in one block of memory, which is read from the
+beginning to the end. One pattern, in `int`s:
 
     size  slot  many  need | prefix  suffix  segments | words of the prefix | of the suffix |
     for each segment: length  words  and for each word: place in the segment, word
 
-The slot is -1 when a pattern leads to several.
+The slot is -1 if a pattern leads to several numbers.
 """
 
 from libc.stdlib cimport free, realloc
@@ -20,7 +20,7 @@ cdef void* grown(void* old, size_t octets) except NULL:
 
 
 def canonical(str pattern):
-    """The words of a pattern, in the one form of all patterns that mean the same."""
+    """Return the words of a pattern in normal form: equivalent patterns have the same words."""
     cdef list words = []
     cdef bint many = False
     if not pattern:
@@ -119,7 +119,7 @@ cdef class Node:
         return 0
 
     cdef int put(self, Entry entry) except -1:
-        """File a pattern here, behind the others."""
+        """Append a pattern to the bucket."""
         cdef Py_ssize_t size = WORDS, room
         cdef tuple part
         for part in entry.parts:
@@ -134,7 +134,7 @@ cdef class Node:
         return 0
 
     cdef int take(self, Entry entry) except -1:
-        """Take a pattern out."""
+        """Remove a pattern."""
         cdef Py_ssize_t index = self.bucket.index(entry)
         cdef int* at = self.packed_at(index)
         cdef Py_ssize_t size = at[SIZE]
@@ -145,7 +145,7 @@ cdef class Node:
         return 0
 
     cdef int empty(self) except -1:
-        """Forget all patterns: they are filed elsewhere."""
+        """Forget all patterns: they are in other buckets now."""
         free(self.packed)
         self.packed = NULL
         self.packed_size = self.packed_room = 0
@@ -153,7 +153,7 @@ cdef class Node:
         return 0
 
     cdef int mark(self, Entry entry) except -1:
-        """A pattern leads elsewhere now."""
+        """Change where a pattern leads."""
         self.packed_at(self.bucket.index(entry))[SLOT] = only_slot(entry)
         return 0
 
@@ -199,7 +199,7 @@ cdef class Node:
 
 
 cdef int only_slot(Entry entry) except? -2:
-    """Where a pattern leads, if that is one place; otherwise -1."""
+    """Return the number that a pattern leads to; -1 if it leads to several."""
     return <int>next(iter(entry.slots)) if len(entry.slots) == 1 else -1
 
 

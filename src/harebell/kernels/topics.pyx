@@ -1,6 +1,6 @@
-"""Which patterns of words fit a key, in C; topics.py says what this does.
+"""Find the patterns of words that match a routing key, in C; see topics.py.
 
-Where a word stands in the key is a bit map, so a segment is looked for at 64 places at a time.
+The places of a word in the key are a bit map, so a segment is searched at 64 places at a time.
 """
 
 from cpython.dict cimport PyDict_GetItem
@@ -26,7 +26,7 @@ cdef enum:
 
 
 cdef inline bint equal(int* words, int* key, Py_ssize_t count) noexcept:
-    """Whether words fit those of the key: in eights, for a test after each is a guess each."""
+    """True if words match those of the key; tested in groups of eight, to save branches."""
     cdef Py_ssize_t at = 0, place
     cdef int differs
     while at + 8 <= count:
@@ -43,12 +43,12 @@ cdef inline bint equal(int* words, int* key, Py_ssize_t count) noexcept:
 
 
 cdef inline Py_ssize_t most(Node node) noexcept:
-    """Patterns that a bucket may have."""
+    """Return how many patterns a bucket may have."""
     return BUCKET if node.kind == LEFT else BEHIND
 
 
 cdef class TopicIndex:
-    """Patterns with numbers, and which numbers a key leads to; see topics.py."""
+    """Patterns and their numbers; finds the numbers for a routing key. See topics.py."""
 
     cdef readonly long long cost
     cdef object _root
@@ -90,7 +90,7 @@ cdef class TopicIndex:
     # --- what is bound --------------------------------------------------------------------------
 
     cpdef add(self, str pattern, Py_ssize_t slot):
-        """One more pattern leads to a number from 0; the same twice has to be removed twice."""
+        """Add a pattern for a number >= 0; the same pattern added twice has to be removed twice."""
         cdef list words = canonical(pattern)
         cdef str name = ".".join(words)
         cdef Entry entry = self._entries.get(name)
@@ -115,7 +115,7 @@ cdef class TopicIndex:
             entry.node.mark(entry)
 
     cpdef remove(self, str pattern, Py_ssize_t slot):
-        """Remove what `add` added."""
+        """Remove a pattern that `add` added."""
         cdef list words = canonical(pattern)
         cdef str name = ".".join(words)
         cdef Entry entry = self._entries[name]
@@ -218,7 +218,7 @@ cdef class TopicIndex:
     # --- what fits ------------------------------------------------------------------------------
 
     cpdef list match(self, str key):
-        """The numbers that patterns lead to which a key fits, each once."""
+        """Return the numbers of all patterns that match a key, each once."""
         cdef list found = []
         cdef list words = key.split(".") if key else []
         cdef Py_ssize_t count = len(words)
@@ -236,7 +236,7 @@ cdef class TopicIndex:
         return found
 
     cdef int _read_key(self, list words, Py_ssize_t count) except -1:
-        """Number the key's words, and note where each stands."""
+        """Number the words of the key, and store the places of each."""
         cdef Py_ssize_t at, room
         cdef int number
         cdef PyObject* known
@@ -259,7 +259,7 @@ cdef class TopicIndex:
             if self._local[number] == 0:
                 distinct.append(<object>known)
                 self._local[number] = <int>len(distinct)
-        # One more word for whoever reads across the end; the first row is that of absent words.
+        # One more word, for reads across the end; the first row is that of absent words.
         self._stride = (count >> 6) + 2
         room = (len(distinct) + 1) * self._stride
         if room > self._places_room:
@@ -308,10 +308,10 @@ cdef class TopicIndex:
         return 0
 
     cdef bint _stands_behind(self, int number, Py_ssize_t first):
-        """Whether a word stands at a place of the key or behind it."""
+        """True if a word is at a place of the key or behind it."""
         cdef unsigned long long* row = self._places + self._local[number] * self._stride
         cdef Py_ssize_t at = first >> 6
-        # 64 places to a number: shift out those before `first`, then look at whole numbers.
+        # A number has 64 places: shift out those before `first`, then search whole numbers.
         if row[at] >> (first & 63):
             return True
         for at in range(at + 1, self._stride):
@@ -320,7 +320,7 @@ cdef class TopicIndex:
         return False
 
     cdef int _look(self, Node node, Py_ssize_t first, Py_ssize_t end, list found) except -1:
-        """Look at every pattern of a bucket."""
+        """Test every pattern of a bucket."""
         cdef int* pattern
         cdef int* stop
         cdef Py_ssize_t index = 0, room = end - first
@@ -371,7 +371,7 @@ cdef class TopicIndex:
         return True
 
     cdef Py_ssize_t _place(self, int* segment, Py_ssize_t first, Py_ssize_t end) noexcept:
-        """The first place where a segment fits between two places of the key; -1 for none."""
+        """Return the first place where a segment matches between two places of the key, or -1."""
         cdef Py_ssize_t starts = end - segment[0] - first + 1
         cdef Py_ssize_t at, place
         cdef unsigned long long may

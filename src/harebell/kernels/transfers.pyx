@@ -1,6 +1,6 @@
 """Write the frames of AMQP 0-10 in C.
 
-transfers.py beside this file says in pure Python what this does; both agree octet for octet.
+transfers.py beside this file is the same in pure Python; both agree byte for byte.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -46,7 +46,7 @@ cdef inline unsigned char* put_struct(unsigned char* p, Py_ssize_t fields, int c
 
 
 cdef inline Py_ssize_t before_exchange(unsigned int packed) noexcept:
-    """Octets of the delivery properties before the exchange."""
+    """Return the size of the delivery properties before the exchange."""
     cdef Py_ssize_t n = ((packed >> 3) & 1) + ((packed >> 4) & 1)
     if packed & 0xE0:
         n += 8 * (((packed >> 5) & 1) + ((packed >> 6) & 1) + ((packed >> 7) & 1))
@@ -54,7 +54,7 @@ cdef inline Py_ssize_t before_exchange(unsigned int packed) noexcept:
 
 
 cdef class SegmentBuffer(OutBuffer):
-    """One connection's output of one turn, in frames of AMQP 0-10; see the twin."""
+    """The output of one connection in one turn, in frames of AMQP 0-10; see the twin."""
 
     cpdef int segments(self, int kind, int channel, bytes payload, Py_ssize_t frame_max) except -1:
         """Append an assembly of one segment."""
@@ -65,7 +65,7 @@ cdef class SegmentBuffer(OutBuffer):
 
     cpdef int assembly(self, int channel, bytes command, bytes header, bytes body,
                        Py_ssize_t frame_max) except -1:
-        """Append a command with its header and body; an empty one is not there."""
+        """Append a command with its header and body; empty ones are left out."""
         cdef Py_ssize_t n_header = PyBytes_GET_SIZE(header), n_body = PyBytes_GET_SIZE(body)
         cdef int place = C_FIRST_SEGMENT
         if n_header == 0 and n_body == 0:
@@ -108,7 +108,7 @@ cdef class SegmentBuffer(OutBuffer):
             written = _put_header(header, source, n, exchange, n_exchange, key, n_key,
                                   redelivered, message)
             if written < 0:
-                # One that cannot be read goes out as it is.
+                # A list that cannot be decoded is sent unchanged.
                 self._segment(C_HEADER, 1, channel, source, n, header_place, frame_max)
             else:
                 self._segment(C_HEADER, 1, channel, header, written, header_place, frame_max)
@@ -118,7 +118,7 @@ cdef class SegmentBuffer(OutBuffer):
         if self.postpones and n_body >= LONG_BODY:
             self.postpone(SegmentFrames(channel, message.body, frame_max - HEAD))
             return 0
-        # An empty body that was there is there again: clients tell it from none.
+        # An empty body is sent as an empty body: clients distinguish it from no body.
         if header_place == 0:
             self._segment(C_BODY, 1, channel,
                           <const unsigned char*>PyBytes_AS_STRING(message.body), n_body,
@@ -155,7 +155,7 @@ cdef class SegmentBuffer(OutBuffer):
 cdef Py_ssize_t _put_header(unsigned char* header, const unsigned char* raw, Py_ssize_t n,
                             const char* exchange, Py_ssize_t n_exchange, const char* key,
                             Py_ssize_t n_key, bint redelivered, Message message) noexcept:
-    """The header as the consumer gets it, and its size; -1 when it cannot be read."""
+    """Write the header for the consumer and return its size; -1 if the source is malformed."""
     cdef bint more = message.offset >= 0 or message.deliveries > 0
     cdef bint delivery = False, properties = False
     cdef Py_ssize_t at = 0, end
@@ -204,7 +204,7 @@ cdef unsigned char* _put_delivery(unsigned char* p, const unsigned char* raw, un
                                   Py_ssize_t at, Py_ssize_t end, const char* exchange,
                                   Py_ssize_t n_exchange, const char* key, Py_ssize_t n_key,
                                   bint redelivered) noexcept:
-    """The delivery properties with what became of the message; NULL when they cannot be read."""
+    """Write the delivery properties with the state of the message; NULL if they are malformed."""
     cdef Py_ssize_t middle = at + before_exchange(packed), rest = middle, fields
     cdef int bit
     for bit in range(2):
@@ -234,7 +234,7 @@ cdef unsigned char* _put_delivery(unsigned char* p, const unsigned char* raw, un
 cdef unsigned char* _put_properties(unsigned char* p, const unsigned char* raw,
                                     unsigned int packed, Py_ssize_t at, Py_ssize_t end,
                                     Message message) noexcept:
-    """The message properties with entries added to the application headers, which come last."""
+    """Write the message properties with entries added to the last field, the headers."""
     cdef Py_ssize_t more = 0, place = end, size = 0, kept
     cdef unsigned int count = 0
     if message.offset >= 0:
@@ -272,7 +272,7 @@ cdef unsigned char* _put_properties(unsigned char* p, const unsigned char* raw,
 
 cdef Py_ssize_t _headers_at(const unsigned char* raw, unsigned int packed, Py_ssize_t at,
                             Py_ssize_t end) noexcept:
-    """Where the application headers begin; -1 when they cannot be found."""
+    """Return where the application headers begin; -1 if they are not found."""
     cdef int bit
     at += 8 * (packed & 1) + 16 * ((packed >> 1) & 1)
     for bit in range(2, 8):

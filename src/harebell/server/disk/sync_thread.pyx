@@ -1,6 +1,6 @@
-"""Writes and syncs in a thread of its own; see `sync_thread.py` for what it says.
+"""Write and sync in a thread without Python; see `sync_thread.py`.
 
-This thread is no Python thread: it never waits for the interpreter's lock, and nobody waits for it.
+The thread never waits for the interpreter's lock, and never holds it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -145,7 +145,7 @@ cdef class SyncThread:
             self._work.sync[at] = file
             at += 1
         self._work.syncs = at
-        # Their octets are read until `end`.
+        # The thread reads these buffers until `end`.
         self._kept = writes
         harebell_performer_begin(&self._work)
 
