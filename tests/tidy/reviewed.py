@@ -61,8 +61,10 @@ CIRCLES: dict[tuple[str, ...], str] = {
     ): "a channel has a session, whose deliveries and refused transfers go through the channel",
     (
         "harebell.front.common.base_connection",
+        "harebell.front.common.channel_like",
         "harebell.front.common.connection_registry",
-    ): "the registry holds connections, and each of them reports to it",
+        "harebell.front.common.totals",
+    ): "the registry holds connections and adds up their counters, and each reports to it",
     (
         "harebell.front.file_stream.file_consumer",
         "harebell.front.file_stream.file_lane",

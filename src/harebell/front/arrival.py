@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.auth.users import Users
+from harebell.base.counters import Traffic
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
@@ -63,6 +64,9 @@ class Arrival(BaseConnection):
             self._refuse()
             return
         rest, self._first = self._first[HEADER_OCTETS:], b""
+        # The successor counts the rest.
+        self.traffic.recv_oct += HEADER_OCTETS
+        self.traffic.recv_cnt += 0 if rest else 1
         self._succeed(opener(self.broker, self.users, self.registry, self.settings, self.peer, now))
         if self.successor is not None:
             self.successor.receive(rest, now)
@@ -80,6 +84,7 @@ class Arrival(BaseConnection):
         registry.connections.discard(self)
         registry.connections.add(successor)
         successor.origin = self.origin
+        successor.traffic, self.traffic = self.traffic, Traffic()
         successor.connected_at = self.connected_at
         successor.deadline = self.deadline
         successor.congested = self.congested

@@ -92,6 +92,7 @@ class Committer:
         """Settle deliveries, and drain the queues."""
         for queue, position in entries:
             if kind == ACCEPT:
+                queue.counters.ack += 1
                 queue.settle(position)
             elif kind == REJECT:
                 queue.reject(position)

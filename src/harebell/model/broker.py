@@ -7,6 +7,7 @@ from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.counters import Churn
 from harebell.base.durability import FSYNC
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
@@ -59,6 +60,7 @@ class Broker:
         branches: the branches of distributed transactions.
         leases: the lease groups.
         staging: files (class file) that arrive in parts and are not published yet.
+        churn: counters of what comes and goes.
         publishers: the last batches of named publishers.
         stages: batches that arrive in parts and are not committed yet (stages).
         ceilings: broker-wide limits; changed by `limit`.
@@ -89,6 +91,7 @@ class Broker:
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
+        self.churn = Churn()
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
@@ -147,6 +150,7 @@ class Broker:
         )
         vhost.broker_queue_type = self.default_queue_type
         vhost.ceilings = self.ceilings
+        vhost.churn = self.churn
         self.vhosts[name] = vhost
         return vhost
 

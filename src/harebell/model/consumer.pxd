@@ -1,3 +1,4 @@
+from harebell.base.counters cimport Counters
 from harebell.base.message cimport Message
 
 cdef class Consumer:
@@ -11,6 +12,10 @@ cdef class Consumer:
     cdef public long long excluded
     cdef public int unacked
     cdef public bint waits
+    cdef public Counters counters
+    cdef public long long delivered
+    cdef public long long redelivered
+    cdef public long long acked
     cdef public Consumer before
     cdef public Consumer after
 

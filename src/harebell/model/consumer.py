@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.counters import Counters
 from harebell.base.message import Message
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
+
+_UNCOUNTED = Counters()
+"""The counters of consumers that are not on a channel yet."""
 
 
 class Consumer:
@@ -27,20 +31,28 @@ class Consumer:
     Attributes:
         unacked: deliveries that are not acknowledged yet.
         waits: whether it waits for credit of a limit that it shares with other consumers.
+        counters: those of its channel.
+        delivered: deliveries so far.
+        redelivered: those of them that were marked as redelivered.
+        acked: acknowledgements so far.
         before: the consumer before it in the ring; None if it is in no ring.
         after: the consumer after it in the ring.
     """
 
     __slots__ = (
+        "acked",
         "after",
         "arguments",
         "before",
+        "counters",
+        "delivered",
         "excluded",
         "exclusive",
         "no_ack",
         "prefetch",
         "priority",
         "queue",
+        "redelivered",
         "tag",
         "unacked",
         "waits",
@@ -68,6 +80,10 @@ class Consumer:
         self.excluded = excluded
         self.unacked = 0
         self.waits = False
+        self.counters = _UNCOUNTED
+        self.delivered = 0
+        self.redelivered = 0
+        self.acked = 0
         self.before: Consumer | None = None
         self.after: Consumer | None = None
 

@@ -14,7 +14,7 @@ cdef class Routed:
     cdef dict _incoming
 
     @cython.locals(row="Py_ssize_t", count="Py_ssize_t", exchange=Exchange, name=str,
-                   message=Message)
+                   message=Message, found=tuple)
     cpdef Py_ssize_t take(self, Rows rows, Py_ssize_t first, Py_ssize_t end,
                           Router router) except -1
     cdef int _count(self, str name, Py_ssize_t count) except -1

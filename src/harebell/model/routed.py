@@ -60,7 +60,9 @@ class Routed:
                 exchange = self.plain.get(name)
             if exchange is None or rows.properties.suspect:
                 break
-            self.put(message, router.route(exchange, message))
+            found = router.route(exchange, message)
+            exchange.routed += len(found)
+            self.put(message, found)
             count += 1
             row += 1
         self._count(name, count)

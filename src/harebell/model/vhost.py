@@ -11,6 +11,7 @@ from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.counters import Churn
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
@@ -79,6 +80,7 @@ class VHost:
         metadata: description, tags and default queue type; changed by `set_metadata`.
         broker_queue_type: the default queue type if the metadata have none.
         ceilings: limits for all vhosts together; shared by the broker.
+        churn: counters of what is declared and deleted; shared by the broker.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class VHost:
         self.metadata = Metadata()
         self.broker_queue_type = ""
         self.ceilings = Ceilings()
+        self.churn = Churn()
         self.router = Router(editor.headers_of)
         self._context = QueueContext(
             self.router,
@@ -316,6 +319,7 @@ class VHost:
         if not generated:
             check_queue_name(name)
         thing = rendered("queue", name, self.name)
+        self.churn.queue_declared += 1
         queue = self.queues.get(name)
         if queue is not None:
             self._check_owner(queue, owner)
@@ -345,6 +349,7 @@ class VHost:
         queue = make_queue(kind, name, self.name, self._store, identity, options)
         self.add_queue(queue)
         self.recorder.queue_made(queue, kind)
+        self.churn.queue_created += 1
         return queue
 
     def add_queue(self, queue: Queue) -> None:
@@ -408,6 +413,7 @@ class VHost:
         """Delete a queue without checks; return its ready messages."""
         if queue.deleted:
             return 0
+        self.churn.queue_deleted += 1
         self._forget_name(queue)
         self.recorder.queue_gone(queue)
         if queue.leases is not None:

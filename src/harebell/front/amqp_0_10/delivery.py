@@ -39,6 +39,8 @@ class Delivery:
 
     def settle(self) -> int:
         """Acknowledge the message."""
+        self.queue.counters.ack += 1
+        self.consumer.acked += 1
         self.consumer.released()
         return self.queue.settle(self.position)
 

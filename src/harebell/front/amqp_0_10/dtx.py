@@ -35,6 +35,7 @@ from harebell.wire.v010 import commands, structs
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 
 if TYPE_CHECKING:
+    from harebell.base.counters import Counters
     from harebell.front.amqp_0_10.delivery import Delivery
     from harebell.front.amqp_0_10.session import Session
     from harebell.front.common.unacked import Unacked
@@ -59,12 +60,14 @@ class BranchWork:
 
     Args:
         association: of the session; it has a branch while this object is used.
+        counters: of the session.
     """
 
-    __slots__ = ("_association",)
+    __slots__ = ("_association", "_counters")
 
-    def __init__(self, association: Association) -> None:
+    def __init__(self, association: Association, counters: Counters) -> None:
         self._association = association
+        self._counters = counters
 
     def _branch(self) -> Branch:
         branch = self._association.branch
@@ -80,6 +83,7 @@ class BranchWork:
         for entry in entries:
             entry.forget()
         self._branch().settle(entries, kind)
+        self._counters.ack += len(entries)
         for queue in {entry.queue: None for entry in entries}:
             queue.drain()
 
@@ -130,7 +134,7 @@ def start(session: Session, command: commands.DtxStart) -> None:
     with _telling():
         status = association.start(_xid(command.xid), join=command.join, resume=command.resume)
     if association.branch is not None:
-        session.transaction = BranchWork(association)
+        session.transaction = BranchWork(association, session.counters)
     session.result(structs.XaResult(status))
 
 

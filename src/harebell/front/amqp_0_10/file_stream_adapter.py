@@ -27,6 +27,7 @@ from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
+    from harebell.base.counters import Counters
     from harebell.front.amqp_0_10.file_stage import Stage
     from harebell.front.amqp_0_10.session import Session
     from harebell.front.common.base_connection import BaseConnection
@@ -107,6 +108,11 @@ class FileStreamAdapter:
         return self.session.router
 
     @property
+    def counters(self) -> Counters:
+        """The counters of the session."""
+        return self.session.counters
+
+    @property
     def last_queue(self) -> str:
         """The last queue that the session declared."""
         return self.session.last_queue
@@ -171,10 +177,14 @@ class FileStreamAdapter:
             taking = takers(queues, message)
             if not taking:
                 missing = not queues and flags & MANDATORY
+                self.counters.return_unroutable += 1
                 self._send_back(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
             queues = taking
         elif not queues and flags & MANDATORY:
+            self.counters.return_unroutable += 1
             self._send_back(message, *_NO_ROUTE)
+        elif not queues:
+            self.counters.drop_unroutable += 1
         if self.session.transaction is not None:
             self.session.transaction.publish(message, queues, 0)
             return 0

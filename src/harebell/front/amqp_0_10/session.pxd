@@ -1,4 +1,5 @@
 cimport cython
+from harebell.base.counters cimport Counters
 from harebell.base.message cimport Message, Properties, new_message
 from harebell.base.sequence cimport Sequence
 from harebell.front.amqp_0_10.session_layer cimport SessionLayer
@@ -16,6 +17,7 @@ cdef tuple _NOWHERE
 cdef class Session(SessionLayer):
     cdef public Router router
     cdef public dict consumers
+    cdef public Counters counters
     cdef public Sequence unacked
     cdef public Sequence shown
     cdef public Sequence windowed

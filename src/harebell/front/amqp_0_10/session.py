@@ -10,6 +10,7 @@ from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import READ, WRITE
+from harebell.base.counters import Counters
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import REMOVED_AT_ONCE, REMOVED_CONSUMER_UNITS
 from harebell.base.message import Message, Properties, new_message
@@ -103,6 +104,7 @@ class Session(SessionLayer):
 
     Attributes:
         router: of its vhost.
+        counters: of its messages; those of all closed sessions when it is closed.
         consumers: its subscriptions, by destination, and consumers of files and packets, by tag.
         unacked: deliveries that are not settled, by the numbers of their transfers.
         shown: the same for messages that browsers got and have not acquired.
@@ -124,6 +126,7 @@ class Session(SessionLayer):
         "_intercepts",
         "association",
         "consumers",
+        "counters",
         "ending",
         "extras",
         "last_queue",
@@ -140,6 +143,7 @@ class Session(SessionLayer):
         super().__init__(connection, number, name)
         self.router = self.vhost.router
         self.consumers: dict[str, Any] = {}
+        self.counters = Counters()
         self.unacked = Sequence(0)
         self.shown = Sequence(0)
         self.windowed = Sequence(0)
@@ -185,6 +189,10 @@ class Session(SessionLayer):
             message.origin = connection.origin
         connection.published = True
         exchange.published += 1
+        exchange.routed += len(queues)
+        self.counters.publish += 1
+        if not queues:
+            self._unrouted(flags)
         if self.router.tracer is not None:
             trace_publish(self, message, queues)
         if flags & (_EXPLICIT | _IMMEDIATE):
@@ -223,6 +231,13 @@ class Session(SessionLayer):
             self.send(MessageReject(((number, number),), code, text))
         return queues
 
+    def _unrouted(self, flags: int) -> None:
+        """Count an unroutable message: it is rejected in explicit mode, and dropped otherwise."""
+        if flags & _EXPLICIT and not flags & _DISCARD:
+            self.counters.return_unroutable += 1
+        else:
+            self.counters.drop_unroutable += 1
+
     def _owe_accept(self) -> None:
         """Send message.accept for the current transfer when it is complete."""
         number = self.current
@@ -244,6 +259,7 @@ class Session(SessionLayer):
             if last >= self.done:
                 self._accepting.insert(0, (self.done, last))
                 last = self.done - 1
+            self.counters.confirm += last - first + 1
             told.append((wrapped(first), wrapped(last)))
         if told:
             self.send(MessageAccept(tuple(told)))
@@ -331,6 +347,7 @@ class Session(SessionLayer):
     def settle(self, entries: Several[Delivery | Unacked]) -> None:
         """Acknowledge messages; the command completes when that is on disk."""
         result = 0
+        self.counters.ack += len(entries)
         for entry in entries:
             entry.settle()
         for queue in {entry.queue: None for entry in entries}:
@@ -460,6 +477,7 @@ class Session(SessionLayer):
         It is not attached, so none of its subscriptions is ready. Large numbers are processed in
         slices.
         """
+        self.connection.registry.totals.channel_closed(self)
         if self.association is not None:
             self.association.close()
         if self.transaction is not None:

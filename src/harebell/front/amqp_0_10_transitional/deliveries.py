@@ -182,6 +182,7 @@ class Deliveries:
         message = entry.queue.delivered(entry.position)
         if message is None:
             return False
+        entry.queue.count_delivery(consumer, True)
         self._tags[self.send(message, consumer.tag, True)] = entry.tag
         channel.unacked.put(entry.tag, entry)
         return True

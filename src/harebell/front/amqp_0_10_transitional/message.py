@@ -23,6 +23,7 @@ from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.common.unacked import Unacked
 from harebell.front.operations.consume import ConsumerOptions, check_consumer, end, start
+from harebell.front.operations.get import count_empty, count_get
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.resource import rendered
 from harebell.model.transaction import REJECT, REQUEUE
@@ -91,9 +92,11 @@ def get(channel: TransitionalChannel, method: m.MessageGet) -> None:
     queue = _queue(channel, method.queue, method.ticket, _GET)
     found = queue.get()
     if found is None:
+        count_empty(channel, queue)
         channel.connection.send(channel.number, m.MessageEmpty())
         return
     message, position, redelivered = found
+    count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
     deliveries = deliveries_of(channel)
     number = deliveries.send(message, method.destination, redelivered)
     if channel.router.tracer is not None:

@@ -136,6 +136,8 @@ def _publish(
         message.origin = connection.origin
     connection.published = True
     exchange.published += 1
+    exchange.routed += len(queues)
+    channel.counters.publish += 1
     if channel.router.tracer is not None:
         published(channel, message, properties, queues)
     return _hand_over(channel, transfer, message, queues, number)
@@ -196,13 +198,17 @@ def _hand_over(
     of = f"transfer {number} to {where} with routing key '{message.routing_key}'"
     if not queues:
         if transfer.reject_unroutable:
+            channel.counters.return_unroutable += 1
             _reject(channel, _GENERIC, f"NO_ROUTE - {of}")
+        else:
+            channel.counters.drop_unroutable += 1
         return 0
     if transfer.immediate:
         asked, queues = queues, takers(queues, message)
         # A queue without a ready consumer rejects the message: its alternate exchange gets it.
         left = [_pass_on(channel, q, message) for q in asked if q not in queues]
         if not queues and not any(left):
+            channel.counters.return_unroutable += 1
             _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")
             return 0
     if channel.transaction is not None:

@@ -17,6 +17,7 @@ from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.names import generated
 from harebell.front.common.unacked import Unacked
 from harebell.front.operations.consume import ConsumerOptions, check_arguments, end, start
+from harebell.front.operations.get import count_empty, count_get
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
@@ -126,9 +127,11 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
     queue = find_readable(channel, method.queue)
     found = queue.get()
     if found is None:
+        count_empty(channel, queue)
         channel.connection.send(channel.number, methods.BasicGetEmpty())
         return
     message, position, redelivered = found
+    count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
     if channel.connection.stamps:
         message = stamped_as_sent(channel.connection, message)
     tag = channel.next_tag

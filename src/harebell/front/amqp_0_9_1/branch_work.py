@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from harebell.base.message import Message
 from harebell.front.common.unacked import Unacked
 from harebell.model.queue.contract import Queue
+from harebell.model.transaction import ACCEPT
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
@@ -52,6 +53,8 @@ class BranchWork:
         for entry in entries:
             entry.forget()
         self._branch().settle(entries, kind)
+        if kind == ACCEPT:
+            self._channel.counters.ack += len(entries)
         self._channel.serve_queues(entries)
 
     def pending(self) -> tuple[int, int]:

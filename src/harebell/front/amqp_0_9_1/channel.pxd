@@ -1,4 +1,5 @@
 cimport cython
+from harebell.base.counters cimport Counters
 from harebell.base.message cimport Message, Properties, new_message
 from harebell.base.sequence cimport Sequence
 from harebell.front.amqp_0_9_1.confirm cimport Confirms
@@ -12,6 +13,7 @@ from harebell.model.router cimport Router
 
 cdef int _MANDATORY
 cdef int _IMMEDIATE
+cdef int _RETURNED
 cdef int _AT_ONCE
 cdef Py_ssize_t _OUTPUT_HIGH
 
@@ -20,6 +22,7 @@ cdef class Channel(ChannelPort):
     cdef readonly object vhost
     cdef readonly Router router
     cdef readonly Sequence unacked
+    cdef public Counters counters
     cdef public unsigned long long next_tag
     cdef public dict consumers
     cdef public bint cancelled

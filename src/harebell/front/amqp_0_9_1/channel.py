@@ -12,6 +12,7 @@ from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
+from harebell.base.counters import Counters
 from harebell.base.errors import Refusal
 from harebell.base.limits import (
     OUTPUT_HIGH_BYTES,
@@ -21,7 +22,7 @@ from harebell.base.limits import (
 )
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
-from harebell.front.amqp_0_9_1.channel_port import ChannelPort
+from harebell.front.amqp_0_9_1.channel_port import RETURNED, ChannelPort
 from harebell.front.amqp_0_9_1.open_channel import (
     ChannelConfirms,
     ChannelPublisher,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 _MANDATORY = 1
 _IMMEDIATE = 2
+_RETURNED = RETURNED
 _PUBLISH = (60, 40)
 _NO_ROUTE = 312
 _AT_ONCE = SETTLED_AT_ONCE
@@ -79,6 +81,7 @@ class Channel(ChannelPort):
 
     Attributes:
         unacked: deliveries not acknowledged yet, by delivery tag.
+        counters: of its messages; those of all closed channels when it is closed.
         next_tag: the next delivery tag (AMQP 0-9-1 1.1, delivery-tag: from 1, per channel).
         consumers: the consumers started here, by tag; None until there is one.
         cancelled: whether basic.cancel was sent to the client.
@@ -106,6 +109,7 @@ class Channel(ChannelPort):
         self.vhost: VHost = connection.vhost
         self.router = self.vhost.router
         self.unacked = Sequence(1)
+        self.counters = Counters()
         self.next_tag = 1
         self.consumers: dict[str, Consumer] | None = None
         self.cancelled = False
@@ -163,6 +167,8 @@ class Channel(ChannelPort):
             message.origin = connection.origin
         connection.published = True
         exchange.published += 1
+        exchange.routed += len(queues)
+        self.counters.publish += 1
         if self.router.tracer is not None:
             published(self, message, properties, queues)
         if self.transaction is not None:
@@ -181,7 +187,10 @@ class Channel(ChannelPort):
             for queue in queues:
                 result |= queue.publish(message)
         elif flags & _MANDATORY:
+            self.counters.return_unroutable += 1
             self.return_message(message)
+        elif not flags & _RETURNED:
+            self.counters.drop_unroutable += 1
         if self.publisher is not None:
             self.publisher.taken(result)
         if self.confirms is not None:
@@ -229,6 +238,7 @@ class Channel(ChannelPort):
             entry = self.unacked.take(tag)
             if entry is None:
                 raise self._unknown_tag(tag, 80)
+            self.counters.ack += 1
             entry.settle()
             if self.waiting is not None:
                 self.take_turns()
@@ -243,6 +253,7 @@ class Channel(ChannelPort):
             self.settle(entries)
             return 0
         queue: Queue | None = None
+        self.counters.ack += len(entries)
         for entry in entries:
             entry.settle()
             if entry.queue is not queue:
@@ -296,6 +307,7 @@ class Channel(ChannelPort):
 
     def settle(self, entries: list[Unacked]) -> None:
         """Acknowledge messages."""
+        self.counters.ack += len(entries)
         for entry in entries:
             entry.settle()
         self.serve_queues(entries)

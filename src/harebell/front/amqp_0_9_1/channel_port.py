@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 from harebell.base.message import Properties
 
+RETURNED = 8
+"""Flag of an unroutable publish that was returned to its publisher already."""
+
 
 class ChannelPort:
     """The interface of a channel for its connection.

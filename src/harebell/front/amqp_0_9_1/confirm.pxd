@@ -1,3 +1,4 @@
+from harebell.base.counters cimport Counters
 from harebell.base.ports cimport Commit
 from harebell.front.amqp_0_9_1.connection cimport Connection
 
@@ -6,6 +7,7 @@ cdef int _REJECTED
 cdef class Confirms:
     cdef Connection _connection
     cdef Commit _commit
+    cdef Counters _counters
     cdef int _number
     cdef readonly unsigned long long taken
     cdef readonly unsigned long long sent

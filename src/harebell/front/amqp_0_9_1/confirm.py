@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from harebell.base.counters import Counters
 from harebell.front.common.errors import soft
 from harebell.model.queue.contract import REJECTED
 from harebell.wire.v09 import methods
@@ -33,6 +34,7 @@ class Confirms:
     Args:
         connection: where confirms are written.
         number: the channel's number.
+        counters: of the channel.
 
     Attributes:
         taken: the number of the last publish.
@@ -42,6 +44,7 @@ class Confirms:
     __slots__ = (
         "_commit",
         "_connection",
+        "_counters",
         "_marks",
         "_number",
         "_ticket",
@@ -50,8 +53,9 @@ class Confirms:
         "taken",
     )
 
-    def __init__(self, connection: Connection, number: int) -> None:
+    def __init__(self, connection: Connection, number: int, counters: Counters) -> None:
         self._connection = connection
+        self._counters = counters
         self._commit = connection.commit
         self._number = number
         self.taken = 0
@@ -131,6 +135,7 @@ class Confirms:
 
     def _ack(self, last: int) -> int:
         multiple = last - self.sent > 1
+        self._counters.confirm += last - self.sent
         self.sent = last
         self._connection.out.ack(self._number, last, multiple)
         self._connection.touch()
@@ -142,7 +147,7 @@ def select(channel: OpenChannel, method: methods.ConfirmSelect) -> None:
     if channel.transaction is not None:
         raise soft(406, "cannot switch from tx to confirm mode", 85, 10)
     if channel.confirms is None:
-        channel.confirms = Confirms(channel.connection, channel.number)
+        channel.confirms = Confirms(channel.connection, channel.number, channel.counters)
     if not method.nowait:
         channel.connection.send(channel.number, methods.ConfirmSelectOk())
 

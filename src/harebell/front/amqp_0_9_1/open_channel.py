@@ -14,6 +14,7 @@ from harebell.front.common.unacked import Unacked
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.auth.users import User
+    from harebell.base.counters import Counters
     from harebell.base.message import Message, Properties
     from harebell.base.sequence import Sequence
     from harebell.front.amqp_0_9_1.connection import Connection
@@ -83,6 +84,7 @@ class OpenChannel(Protocol):
     topic: TopicPermission | None
     reply_queue: ReplyQueue | None
     last_queue: str
+    counters: Counters
 
     @property
     def connection(self) -> Connection:

@@ -39,7 +39,7 @@ def settle_all(channel: OpenChannel, last: int, kind: int) -> None:
         last: the last delivery tag.
         kind: what happens to each: ACCEPT, REJECT, REQUEUE or GIVE_BACK.
     """
-    perform(channel, last, _ONE_BY_ONE[kind], {}, channel)
+    perform(channel, last, _ONE_BY_ONE[kind], {}, channel, acknowledges=kind == ACCEPT)
 
 
 def come_back(channel: OpenChannel, left: list[Queue]) -> None:
@@ -58,6 +58,8 @@ def perform(
     settle: Callable[[Unacked], int],
     queues: dict[Queue, None],
     served: OpenChannel | None,
+    *,
+    acknowledges: bool = False,
 ) -> None:
     """Settle the deliveries in slices.
 
@@ -67,6 +69,7 @@ def perform(
         settle: what happens to each.
         queues: the queues to serve afterwards; those of the deliveries are added.
         served: the channel, if it has a limit for all consumers; None when it is closed.
+        acknowledges: whether they are acknowledged.
     """
     work = channel.connection.registry.work
 
@@ -75,6 +78,8 @@ def perform(
             entries = channel.take_some(last, _PER_STEP)
             if not entries:
                 break
+            if acknowledges:
+                channel.counters.ack += len(entries)
             for entry in entries:
                 settle(entry)
                 queues[entry.queue] = None

@@ -276,6 +276,7 @@ class StagedCommit:
         if not self.repeated:
             for exchange, count in self._routed.counts.items():
                 self._places[exchange].exchange.published += count
+                self._channel.counters.publish += count
             self._broker.publishers.advance(entry, batch)
             self._broker.publishers.finish(entry)
             stages.committing(self._key, batch, under_way=False)
@@ -326,6 +327,7 @@ class StagedCommit:
         if channel.router.origins:
             message.origin = channel.connection.origin
         self._routed.counts[name] += 1
+        exchange.routed += len(queues)
         if channel.router.tracer is not None:
             published(channel, message, properties, queues)
         self._routed.put(message, queues)

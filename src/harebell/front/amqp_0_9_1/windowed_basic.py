@@ -47,6 +47,7 @@ def _deliver_again(channel: WindowedChannel) -> Slices[None]:
             left.append(entry)
             continue
         entry.forget()
+        entry.queue.count_delivery(consumer, True)
         consumer.deliver(message, entry.position, True)
         yield
     for entry in left:

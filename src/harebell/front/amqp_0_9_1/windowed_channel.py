@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.amqp_0_9_1.channel import Channel
+from harebell.front.amqp_0_9_1.channel_port import RETURNED
 from harebell.front.amqp_0_9_1.other_contents import send_back
 from harebell.front.amqp_0_9_1.prefetch_window import Window
 from harebell.front.common.access_tickets import WRITE
@@ -89,8 +90,9 @@ class WindowedChannel(Channel):
         taking = takers(queues, message)
         if not taking:
             missing = not queues and flags & _MANDATORY
+            self.counters.return_unroutable += 1
             self.give_back_to_publisher(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
-        return Channel.accept(self, message, taking, 0)
+        return Channel.accept(self, message, taking, RETURNED)
 
     def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
         """Refuse what an access ticket does not allow, if the version has tickets."""

@@ -1,3 +1,5 @@
+cimport cython
+from harebell.base.counters cimport Traffic
 from harebell.base.ports cimport Commit
 from harebell.front.common.connection_registry cimport ConnectionRegistry
 from harebell.front.common.turns cimport Account
@@ -41,5 +43,8 @@ cdef class BaseConnection(FrameSink):
     cdef public object held
     cdef public Account account
     cdef public object shared
+    cdef public Traffic traffic
 
     cpdef int touch(self) except -1
+    @cython.locals(octets="long long")
+    cpdef list take_parts(self, double now)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.users import User, Users
 from harebell.base.body_frames import BodyFrames, encoded
+from harebell.base.counters import Traffic
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.output_barrier import OutputBarrier
 from harebell.front.common.peer import Peer
@@ -75,6 +76,7 @@ class BaseConnection(FrameSink):
         deadline: when to close the socket unless the handshake continues; 0 for never.
         mechanism: the SASL mechanism of the login.
         announced: connection.created was sent to the event exchange, and connection.closed not yet.
+        traffic: octets in and out; those of all ended connections when it has ended.
         origin: the number of the connection, unique in the process.
         shared: the limits of the classes file and stream that channels share; None at first.
         transport: the socket; None in tests without a server.
@@ -127,6 +129,7 @@ class BaseConnection(FrameSink):
         self.transport: Transport | None = None
         self.held: OutputBarrier | None = None
         self.origin = 0
+        self.traffic = Traffic()
         self.account = registry.turns.account(f"address {peer.address}")
 
     # --- implemented by each version ------------------------------------------------------------
@@ -206,6 +209,11 @@ class BaseConnection(FrameSink):
                 self.held = None
         if parts:
             self._sent_at = now
+            octets = 0
+            for part in parts:
+                octets += part.left if isinstance(part, BodyFrames) else len(part)
+            self.traffic.send_oct += octets
+            self.traffic.send_cnt += 1
         return parts
 
     def take_output(self, now: float) -> bytes:
@@ -303,6 +311,7 @@ class BaseConnection(FrameSink):
         self.closing = True
         self.drop_held()
         self.registry.connections.discard(self)
+        self.registry.totals.connection_ended(self)
         self.registry.pending_logins.remove(self.origin)
 
     def cut(self) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harebell.auth.users import User
+    from harebell.base.counters import Counters
     from harebell.base.sequence import Sequence
     from harebell.front.common.base_connection import BaseConnection
     from harebell.model.router import Router
@@ -31,6 +32,10 @@ class Principal(Protocol):
 
 class ChannelLike(Principal, Protocol):
     """A channel or a session, as far as permissions and events need it."""
+
+    @property
+    def counters(self) -> Counters:
+        """The counters of its messages."""
 
     @property
     def number(self) -> int:
@@ -81,6 +86,8 @@ class PendingWork(Protocol):
 
 class AnyChannel(DeliveryHolder, Protocol):
     """A channel or a session, as `BaseConnection.channels` has it and listings show it."""
+
+    counters: Counters
 
     @property
     def consumers(self) -> Mapping[str, Any] | None:

@@ -20,3 +20,4 @@ cdef class ConnectionRegistry:
     cdef public object tickets
     cdef public object checkpoints
     cdef public long long accepted
+    cdef readonly object totals

@@ -15,6 +15,7 @@ from harebell.front.common.access_tickets import Tickets
 from harebell.front.common.checkpoints import Checkpoints
 from harebell.front.common.handshake_throttle import HandshakeThrottle
 from harebell.front.common.pending_logins import PendingLogins
+from harebell.front.common.totals import Place, Sums, Totals
 from harebell.front.common.turns import Turns
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class ConnectionRegistry:
         shortages: the short resources beside memory: DISK, FILES.
         short: whether a resource is short.
         accepted: the number of accepted connections.
+        totals: counters of channels and connections that have ended.
         finishing: the publisher that may finish its message or transaction although memory is
             short.
         named_sessions: sessions of AMQP 0-10 by vhost, user and name, on a channel or not.
@@ -91,6 +93,7 @@ class ConnectionRegistry:
         self.handshake_throttle = HandshakeThrottle()
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
+        self.totals = Totals()
         self.sessions: dict[bytes, Any] = {}
         self.tickets = Tickets()
         self.checkpoints: Checkpoints | None = None
@@ -154,6 +157,13 @@ class ConnectionRegistry:
         """Return the reason for connection.blocked."""
         memory = [MEMORY] if self.gauge.over else []
         return "low on " + " & ".join(memory + sorted(self.shortages))
+
+    def sums(self) -> dict[Place, Sums]:
+        """Return the counters of all channels and connections, by vhost and version of AMQP.
+
+        They never fall: those of what has ended are in them.
+        """
+        return self.totals.summed(self.connections, self.named_sessions.values())
 
     def committed(self) -> None:
         """Release the waiters for a commit that is on disk."""

@@ -1,4 +1,4 @@
-"""Events about connections, channels and consumers, for the event exchange.
+"""Events about connections, channels and consumers, for the event exchange and the counters.
 
 In RabbitMQ `pid` and `channel` are the processes of the connection and the channel; here they are
 the name of the connection, and of the channel in it.
@@ -54,7 +54,8 @@ def authenticated(connection: BaseConnection, user: str, error: str = "") -> Non
 
 
 def connection_created(connection: BaseConnection) -> None:
-    """Emit connection.created."""
+    """Count a connection, and emit connection.created."""
+    connection.broker.churn.connection_created += 1
     connection.announced = True
     events = connection.broker.events
     if not events.wanted or connection.vhost is None:
@@ -78,7 +79,8 @@ def connection_created(connection: BaseConnection) -> None:
 
 
 def connection_closed(connection: BaseConnection) -> None:
-    """Emit connection.closed."""
+    """Count the end of a connection, and emit connection.closed."""
+    connection.broker.churn.connection_closed += 1
     events = connection.broker.events
     if events.wanted:
         name = connection.peer.connection_name
@@ -92,7 +94,10 @@ def connection_closed(connection: BaseConnection) -> None:
 
 
 def channel_created(channel: Any) -> None:
-    """Emit channel.created."""
+    """Count a channel, and emit channel.created."""
+    connection = channel.connection
+    connection.broker.churn.channel_created += 1
+    connection.registry.totals.channel_opened(channel)
     events = channel.connection.broker.events
     if events.wanted:
         facts = {
@@ -107,7 +112,10 @@ def channel_created(channel: Any) -> None:
 
 
 def channel_closed(channel: Any) -> None:
-    """Emit channel.closed."""
+    """Count the end of a channel, and emit channel.closed."""
+    connection = channel.connection
+    connection.broker.churn.channel_closed += 1
+    connection.registry.totals.channel_closed(channel)
     events = channel.connection.broker.events
     if events.wanted:
         events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})

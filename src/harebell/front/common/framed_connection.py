@@ -101,6 +101,10 @@ class FramedConnection(BaseConnection):
     def receive(self, data: bytes | memoryview, now: float) -> None:
         """Process input, or queue it when the user has spent its budget of this turn."""
         self.now = now
+        octets = len(data)
+        if octets:
+            self.traffic.recv_oct += octets
+            self.traffic.recv_cnt += 1
         if self.closing:
             return
         turns = self.registry.turns

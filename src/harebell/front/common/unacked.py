@@ -31,7 +31,9 @@ class Unacked:
 
     def settle(self) -> int:
         """Acknowledge the delivery."""
+        self.queue.counters.ack += 1
         if self.consumer is not None:
+            self.consumer.acked += 1
             self.consumer.released()
         return self.queue.settle(self.position)
 

@@ -121,6 +121,8 @@ def routed(
     if router.origins:
         message.origin = connection.origin
     exchange.published += 1
+    exchange.routed += len(queues)
+    channel.counters.publish += 1
     return Routed(message, queues, (request.routing_key, *keys))
 
 

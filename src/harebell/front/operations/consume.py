@@ -86,6 +86,7 @@ def start(
     if consumer.excluded:
         channel.router.origins = True
     consumers[consumer.tag] = consumer
+    consumer.counters = channel.counters
     if confirm is not None:
         confirm()
     consumer_created(channel, consumer)

@@ -1,8 +1,9 @@
-"""Read from a queue: the queue that consumers, basic.get and purges name."""
+"""Read from a queue: the queue that consumers, basic.get and purges name, and what a get counts."""
 
 from __future__ import annotations
 
 from harebell.auth.permissions import READ
+from harebell.front.common.channel_like import ChannelLike
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.operations.caller import Caller
 from harebell.model.queue.contract import Queue
@@ -16,3 +17,19 @@ def readable_queue(caller: Caller, name: str) -> Queue:
     """
     check(caller, READ, QUEUE, name)
     return caller.vhost.queue(name, caller.owner)
+
+
+def count_get(channel: ChannelLike, queue: Queue, *, no_ack: bool, redelivered: bool) -> None:
+    """Count a message that was taken with basic.get or message.get."""
+    for counters in (channel.counters, queue.counters):
+        if no_ack:
+            counters.get_no_ack += 1
+        else:
+            counters.get += 1
+        counters.redeliver += redelivered
+
+
+def count_empty(channel: ChannelLike, queue: Queue) -> None:
+    """Count a basic.get or message.get that found the queue empty."""
+    channel.counters.get_empty += 1
+    queue.counters.get_empty += 1

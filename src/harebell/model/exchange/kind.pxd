@@ -13,5 +13,6 @@ cdef class Exchange:
     cdef public dict routes
     cdef public long long routes_epoch
     cdef public long long published
+    cdef public long long routed
     cdef public str identity
     cdef public long long looked_at

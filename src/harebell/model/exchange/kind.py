@@ -40,6 +40,8 @@ class Exchange:
             cached.
         routes: cached destinations by routing key, valid in epoch `routes_epoch` of the router.
         identity: the identity of its log, if the type has one; the vhost or a restart sets it.
+        published: messages that were published to it.
+        routed: copies of them that queues got.
         looked_at: cost of the last match, if known: bindings and nodes examined.
     """
 
@@ -71,6 +73,7 @@ class Exchange:
         self.routes: dict[str, tuple[Queue, ...]] = {}
         self.routes_epoch = -1
         self.published = 0
+        self.routed = 0
         self.identity = ""
         self.looked_at = 0
 

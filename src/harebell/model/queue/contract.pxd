@@ -1,3 +1,5 @@
+cimport cython
+from harebell.base.counters cimport Counters
 from harebell.base.message cimport Message
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.features.consumers cimport Consumers
@@ -18,7 +20,7 @@ cdef class Queue:
     cdef public long long unacked
     cdef public long long leased
     cdef public object leases
-    cdef public long long published
+    cdef public Counters counters
     cdef public bint stays
     cdef public bint deleted
     cdef public bint staging
@@ -26,6 +28,8 @@ cdef class Queue:
     cdef public bint ticks
 
     cpdef int publish(self, Message message) except -1
+    @cython.locals(mine=Counters, theirs=Counters)
+    cpdef int count_delivery(self, Consumer consumer, bint redelivered) except -1
     cpdef int begin_batch(self) except -1
     cpdef int stage(self, Message message) except -1
     cpdef int commit_batch(self) except -1

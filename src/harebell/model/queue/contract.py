@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.counters import Counters
 from harebell.base.message import Message
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
@@ -48,6 +49,7 @@ class Queue:
         unacked: messages that are delivered and not settled.
         leased: messages that lease groups have claimed, see `harebell.model.lease`.
         leases: the lease groups; None while there is none.
+        counters: of its messages.
         stays: whether an auto-delete queue is deleted with its owner, not with its last
             consumer.
         deleted: whether the queue was deleted.
@@ -82,7 +84,7 @@ class Queue:
         self.unacked = 0
         self.leased = 0
         self.leases: Any = None
-        self.published = 0
+        self.counters = Counters()
         self.stays = False
         self.deleted = False
         self.staging = False
@@ -95,6 +97,22 @@ class Queue:
         Returns ACCEPTED or REJECTED, or PENDING if the confirm has to wait for the disk.
         """
         raise NotImplementedError
+
+    def count_delivery(self, consumer: Consumer, redelivered: bool) -> int:
+        """Count a delivery: for the queue, the consumer and its channel."""
+        mine, theirs = self.counters, consumer.counters
+        if consumer.no_ack:
+            mine.deliver_no_ack += 1
+            theirs.deliver_no_ack += 1
+        else:
+            mine.deliver += 1
+            theirs.deliver += 1
+        consumer.delivered += 1
+        if redelivered:
+            mine.redeliver += 1
+            theirs.redeliver += 1
+            consumer.redelivered += 1
+        return 0
 
     def begin_batch(self) -> int:
         """Hide new messages until `commit_batch` or `roll_back_batch`."""

@@ -215,7 +215,7 @@ class MessageQueue(Queue):
         order = self.order
         if limits is not None and self._refuses(message, order.count, len(message.body)):
             return _FULL
-        self.published += 1
+        self.counters.publish += 1
         expiry = self.expiry
         if expiry is not None and expiry.ttl >= 0:
             message = expiry.dated(message, self.clock.steady)
@@ -225,6 +225,7 @@ class MessageQueue(Queue):
             consumer = self.consumers.pick()
             if consumer is not None:
                 if consumer.no_ack:
+                    self.count_delivery(consumer, False)
                     consumer.deliver(message, _NO_POSITION, False)
                     return _ACCEPTED
                 position = order.hand_over(message)
@@ -232,6 +233,7 @@ class MessageQueue(Queue):
                 if message.due:
                     # The delivery may be requeued, and expire then.
                     self._with_expiry().active = True
+                self.count_delivery(consumer, False)
                 consumer.deliver(message, position, False)
                 return self._outcome(message)
         order.keep(message)
@@ -300,7 +302,7 @@ class MessageQueue(Queue):
         return self._outcome(message)
 
     def _hide(self, message: Message) -> Message:
-        self.published += 1
+        self.counters.publish += 1
         expiry = self.expiry
         if expiry is not None and expiry.ttl >= 0:
             message = expiry.dated(message, self.clock.steady)
@@ -585,6 +587,7 @@ class MessageQueue(Queue):
                 return 0
             consumer = taker
             redelivered = self.no_local.redelivered(position, redelivered)
+        self.count_delivery(consumer, redelivered)
         if consumer.no_ack:
             consumer.deliver(message, _NO_POSITION, redelivered)
             order.settle(position)

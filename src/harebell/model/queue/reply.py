@@ -62,6 +62,7 @@ class ReplyQueue(Queue):
         """Deliver a reply to the requester, or drop it."""
         for consumer in self.consumers:
             if consumer.ready():
+                self.count_delivery(consumer, False)
                 consumer.deliver(message, -1, False)
         return ACCEPTED
 

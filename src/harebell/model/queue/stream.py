@@ -171,7 +171,7 @@ class StreamQueue(Queue):
 
     def publish(self, message: Message) -> int:
         """Append a message. Consumers get it when it is on disk."""
-        self.published += 1
+        self.counters.publish += 1
         position = self._log.append(message)
         if self._locals and message.origin:
             self._note_origin(position, message.origin)
@@ -370,6 +370,7 @@ class StreamQueue(Queue):
             self._work.spent += 1
             # Move the cursor first: `deliver` may come back here and read it.
             cursor.position = position + 1
+            self.count_delivery(consumer, False)
             consumer.deliver(message, position << _SHIFT | cursor.number, False)
             position += 1
         cursor.position = position

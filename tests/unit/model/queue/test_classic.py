@@ -219,7 +219,7 @@ def test_messages_to_a_consumer_that_needs_no_ack_never_reach_the_log() -> None:
     fast.publish(message(b"x"))
     assert taker.got == [(b"x", -1, False)]
     assert gauge.used == 0
-    assert fast.published == 1
+    assert fast.counters.publish == 1
 
 
 def test_removing_somebody_elses_consumer_changes_nothing() -> None:

@@ -19,6 +19,7 @@ cdef class Browsing:
     @cython.locals(browser=Browser)
     cpdef int show_all(self) except -1
     @cython.locals(
-        consumer=Consumer, order=MessageOrder, message=Message, position="long long", shown=int
+        consumer=Consumer, order=MessageOrder, message=Message, position="long long", shown=int,
+        redelivered=bint
     )
     cdef int _show(self, Browser browser) except -1

@@ -90,7 +90,9 @@ class Browsing:
             order.pass_by(browser.cursors, position)
             shown += 1
             if message is not None and not (message.due and self._queue.expired(message)):
-                consumer.deliver(message, position, order.was_out(position))
+                redelivered = order.was_out(position)
+                self._queue.count_delivery(consumer, redelivered)
+                consumer.deliver(message, position, redelivered)
         return 0
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from harebell.base.message import Message
+    from harebell.model.consumer import Consumer
     from harebell.model.dead_letter import DeadLetters
     from harebell.model.queue.features.consumers import Consumers
     from harebell.model.queue.order.contract import MessageOrder
@@ -45,6 +46,8 @@ class Host(Protocol):
     def counts_octets(self) -> bool: ...
 
     def ready_count(self) -> int: ...
+
+    def count_delivery(self, consumer: Consumer, redelivered: bool) -> int: ...
 
     def left(self, message: Message) -> int: ...
 

@@ -96,6 +96,7 @@ class KeyDispatch:
             redelivered = local.redelivered(position, redelivered)
         queue.unacked += 1
         order.hold_key(position, consumer)
+        queue.count_delivery(consumer, redelivered)
         consumer.deliver(message, position, redelivered)
 
     def _holder(self) -> Consumer | None:

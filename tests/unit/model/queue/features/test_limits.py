@@ -176,7 +176,7 @@ def test_a_classic_queue_refuses_what_would_be_too_much_also_when_a_consumer_is_
     full.configure({"max-length": 2, "max-length-bytes": 5} | REJECT)
     assert fill(full, b"aa", b"bbbb", b"bbb", b"") == [0, REJECTED, 0, REJECTED]
     assert rest(full) == [b"aa", b"bbb"]
-    assert full.published == 2
+    assert full.counters.publish == 2
     full.configure({"max-length": 0} | REJECT)
     taker = Taker(full)
     full.add_consumer(taker)

@@ -46,7 +46,7 @@ def test_octets_of_promised_messages_are_counted() -> None:
 def test_a_queue_without_a_limit_just_takes_it(arguments: dict[str, object]) -> None:
     queue = _queue(arguments)
     queue.admit(message(b"1"))
-    assert queue.published == 1
+    assert queue.counters.publish == 1
 
 
 def test_what_was_never_there_is_not_withheld() -> None:

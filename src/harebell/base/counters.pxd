@@ -1,0 +1,22 @@
+cdef class Counters:
+    cdef public long long publish
+    cdef public long long confirm
+    cdef public long long return_unroutable
+    cdef public long long drop_unroutable
+    cdef public long long deliver
+    cdef public long long deliver_no_ack
+    cdef public long long get
+    cdef public long long get_no_ack
+    cdef public long long get_empty
+    cdef public long long redeliver
+    cdef public long long ack
+
+    cpdef int add(self, Counters other) except -1
+
+cdef class Traffic:
+    cdef public long long recv_oct
+    cdef public long long recv_cnt
+    cdef public long long send_oct
+    cdef public long long send_cnt
+
+    cpdef int add(self, Traffic other) except -1

@@ -1,0 +1,152 @@
+"""Counters of traffic, which only grow.
+
+    Counters     messages, of a channel, a queue, or all channels of a vhost that have closed
+    Traffic      octets and reads and writes, of a connection, or of those that have ended
+    Churn        what was opened, closed, declared, created and deleted in the broker
+
+The names are those of `message_stats` in RabbitMQ's HTTP API. They are incremented per message, so
+they are plain C integers in the compiled classes. A rate is the difference of two samples.
+"""
+
+from __future__ import annotations
+
+NAMES = (
+    "publish",
+    "confirm",
+    "return_unroutable",
+    "drop_unroutable",
+    "deliver",
+    "deliver_no_ack",
+    "get",
+    "get_no_ack",
+    "get_empty",
+    "redeliver",
+    "ack",
+)
+"""The counters of `Counters`, in order."""
+
+
+class Counters:
+    """Counters of messages.
+
+    Attributes:
+        publish: messages that were published; of a queue, messages that arrived in it.
+        confirm: publishes that were confirmed.
+        return_unroutable: unroutable messages that were returned to their publisher.
+        drop_unroutable: unroutable messages that were dropped.
+        deliver: deliveries to consumers that acknowledge.
+        deliver_no_ack: deliveries to consumers that do not acknowledge.
+        get: messages taken by basic.get that are acknowledged.
+        get_no_ack: messages taken by basic.get that are not acknowledged.
+        get_empty: basic.get of an empty queue.
+        redeliver: those of the deliveries that were marked as redelivered.
+        ack: acknowledgements.
+    """
+
+    __slots__ = NAMES
+
+    def __init__(self) -> None:
+        self.publish = 0
+        self.confirm = 0
+        self.return_unroutable = 0
+        self.drop_unroutable = 0
+        self.deliver = 0
+        self.deliver_no_ack = 0
+        self.get = 0
+        self.get_no_ack = 0
+        self.get_empty = 0
+        self.redeliver = 0
+        self.ack = 0
+
+    def add(self, other: Counters) -> int:
+        """Add other counters to these."""
+        self.publish += other.publish
+        self.confirm += other.confirm
+        self.return_unroutable += other.return_unroutable
+        self.drop_unroutable += other.drop_unroutable
+        self.deliver += other.deliver
+        self.deliver_no_ack += other.deliver_no_ack
+        self.get += other.get
+        self.get_no_ack += other.get_no_ack
+        self.get_empty += other.get_empty
+        self.redeliver += other.redeliver
+        self.ack += other.ack
+        return 0
+
+    def values(self) -> tuple[int, ...]:
+        """Return the counters in the order of `NAMES`."""
+        return (
+            self.publish,
+            self.confirm,
+            self.return_unroutable,
+            self.drop_unroutable,
+            self.deliver,
+            self.deliver_no_ack,
+            self.get,
+            self.get_no_ack,
+            self.get_empty,
+            self.redeliver,
+            self.ack,
+        )
+
+
+class Traffic:
+    """Counters of a connection's input and output.
+
+    Attributes:
+        recv_oct: octets that were received, without TLS.
+        recv_cnt: reads.
+        send_oct: octets that were sent, without TLS.
+        send_cnt: writes.
+    """
+
+    __slots__ = ("recv_cnt", "recv_oct", "send_cnt", "send_oct")
+
+    def __init__(self) -> None:
+        self.recv_oct = 0
+        self.recv_cnt = 0
+        self.send_oct = 0
+        self.send_cnt = 0
+
+    def add(self, other: Traffic) -> int:
+        """Add other counters to these."""
+        self.recv_oct += other.recv_oct
+        self.recv_cnt += other.recv_cnt
+        self.send_oct += other.send_oct
+        self.send_cnt += other.send_cnt
+        return 0
+
+
+class Churn:
+    """Counters of what comes and goes.
+
+    Attributes:
+        connection_created: connections that were opened (connection.open).
+        connection_closed: those of them that have ended.
+        channel_created: channels, and sessions of AMQP 0-10, that were opened.
+        channel_closed: those of them that were closed.
+        queue_declared: declarations of queues, also of those that existed.
+        queue_created: queues that were made.
+        queue_deleted: queues that were deleted.
+    """
+
+    NAMES = (
+        "connection_created",
+        "connection_closed",
+        "channel_created",
+        "channel_closed",
+        "queue_declared",
+        "queue_created",
+        "queue_deleted",
+    )
+
+    __slots__ = NAMES
+
+    def __init__(self) -> None:
+        self.connection_created = 0
+        self.connection_closed = 0
+        self.channel_created = 0
+        self.channel_closed = 0
+        self.queue_declared = 0
+        self.queue_created = 0
+        self.queue_deleted = 0
