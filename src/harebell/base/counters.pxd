@@ -1,3 +1,5 @@
+cimport cython
+
 cdef class Counters:
     cdef public long long publish
     cdef public long long confirm
@@ -10,7 +12,10 @@ cdef class Counters:
     cdef public long long get_empty
     cdef public long long redeliver
     cdef public long long ack
+    cdef public long long seen
 
+    @cython.locals(total="long long")
+    cpdef bint moved(self) except -1
     cpdef int add(self, Counters other) except -1
 
 cdef class Traffic:

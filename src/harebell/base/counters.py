@@ -41,9 +41,10 @@ class Counters:
         get_empty: basic.get of an empty queue.
         redeliver: those of the deliveries that were marked as redelivered.
         ack: acknowledgements.
+        seen: the sum of all counters at the last call of `moved`.
     """
 
-    __slots__ = NAMES
+    __slots__ = (*NAMES, "seen")
 
     def __init__(self) -> None:
         self.publish = 0
@@ -57,6 +58,27 @@ class Counters:
         self.get_empty = 0
         self.redeliver = 0
         self.ack = 0
+        self.seen = 0
+
+    def moved(self) -> bool:
+        """True if a counter has changed since the last call."""
+        total = (
+            self.publish
+            + self.confirm
+            + self.return_unroutable
+            + self.drop_unroutable
+            + self.deliver
+            + self.deliver_no_ack
+            + self.get
+            + self.get_no_ack
+            + self.get_empty
+            + self.redeliver
+            + self.ack
+        )
+        if total == self.seen:
+            return False
+        self.seen = total
+        return True
 
     def add(self, other: Counters) -> int:
         """Add other counters to these."""
