@@ -23,8 +23,9 @@ from tests.robustness.ledger import Verdict
 from tests.robustness.lives import forget, kill, life, snapshot
 from tests.robustness.load import Load
 
+PARTS = 4
 # Uncompiled it is the same code, and every round takes longer.
-ROUNDS = 60 if impl.chosen() == impl.NATIVE else 20
+ROUNDS_OF_A_PART = 15 if impl.chosen() == impl.NATIVE else 5
 SOAK_ROUNDS = 1_500
 ROUNDS_TOGETHER = 30
 """So many rounds share a data directory and a ledger."""
@@ -70,10 +71,12 @@ def _play_all(folder: Path, seed: int, rounds: int, counted: Callable[[str], Non
 
 
 @pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_confirmed_is_lost_by_kills(
-    tmp_path: Path, seed: int, counted: Callable[[str], None]
+    tmp_path: Path, seed: int, part: int, counted: Callable[[str], None]
 ) -> None:
-    _play_all(tmp_path, seed, ROUNDS, counted)
+    # The parts run beside each other.
+    _play_all(tmp_path, seed + part * ROUNDS_TOGETHER, ROUNDS_OF_A_PART, counted)
 
 
 @pytest.mark.soak
