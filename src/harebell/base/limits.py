@@ -263,6 +263,16 @@ WRITE_TURN_SECONDS = 0.004
 """Time for writing to connections in one turn."""
 LINGER_SECONDS = 3.0
 """Time that the peer of a closed connection has to close its side."""
+METRICS_SAMPLES_PER_SLICE = 500
+"""Samples of metrics that are gathered in one slice of a scrape; about 0.3 ms."""
+METRICS_LINES_PER_SLICE = 4_000
+"""Lines of metrics that are joined in one slice of a scrape; about 0.2 ms."""
+METRICS_PART_BYTES = 65_536
+"""Size from which gathered text of a scrape is sent (64 KiB)."""
+AGE_UNACKED_SCANNED = 1_024
+"""Most unacknowledged deliveries of a channel in which the first of each queue is searched."""
+RETURNED_SEARCHED = 4_096
+"""Most requeued messages among which the oldest one is searched for its age."""
 TICK_SECONDS = 0.5
 """Interval of checks of heartbeats and deadlines."""
 TICK_LATE_SECONDS = 0.5

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 
+from harebell.base.histogram import SYNC_SECONDS, Histogram
 from harebell.base.lags import NEVER, Lags
 from harebell.base.limits import SYNC_TOGETHER_FILES
 from harebell.base.ports import File, Files
@@ -96,9 +97,13 @@ class OsFiles(Files):
         lag: milliseconds that syncs are delayed, until `sync_owed` is called; see `Lags`.
         together: syncs the whole file system; None if the platform cannot.
         looking: whether files are only read, so that a read-only file system will do.
+        clock: returns seconds, to measure syncs; None measures nothing.
+
+    Attributes:
+        syncs: how long `sync_all` took, in seconds. It is changed in the thread that syncs.
     """
 
-    __slots__ = ("_flags", "_lags", "_owed", "_root", "_stricter", "_together")
+    __slots__ = ("_clock", "_flags", "_lags", "_owed", "_root", "_stricter", "_together", "syncs")
 
     def __init__(
         self,
@@ -107,6 +112,7 @@ class OsFiles(Files):
         lag: int = 0,
         together: Callable[[], None] | None = None,
         looking: bool = False,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._flags = os.O_CLOEXEC | (os.O_RDONLY if looking else os.O_RDWR)
         self._root = root
@@ -114,6 +120,8 @@ class OsFiles(Files):
         self._lags = Lags(lag)
         self._owed: dict[int, dict[str, None]] = {}
         self._stricter: list[str] = []
+        self._clock = clock
+        self.syncs = Histogram(SYNC_SECONDS)
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open a file for reading and writing; a missing one is created only with `create`."""
@@ -156,6 +164,14 @@ class OsFiles(Files):
 
     def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
         """Sync files and directories: all with one call if they are many."""
+        if self._clock is None:
+            self._sync_all(files, folders)
+            return
+        began = self._clock()
+        self._sync_all(files, folders)
+        self.syncs.observe(self._clock() - began)
+
+    def _sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
         together = self._together
         if together is not None and len(files) + len(folders) >= SYNC_TOGETHER_FILES:
             paths = [file.path for file in files if isinstance(file, OsFile)]

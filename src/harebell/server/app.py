@@ -23,6 +23,7 @@ from harebell.auth.users import Users
 from harebell.base import impl, limits
 from harebell.base.chooser import Chooser
 from harebell.base.gauge import Gauge
+from harebell.base.histogram import LAG_SECONDS, Histogram
 from harebell.base.work import Work
 from harebell.front.arrival import Arrival
 from harebell.front.common.base_connection import BaseConnection
@@ -121,6 +122,7 @@ class App:
         self._flushing = False
         self._ticking: asyncio.TimerHandle | None = None
         self._tick_due = 0.0
+        self.lag = Histogram(LAG_SECONDS)
         self._trimmer = Trimmer()
         self._stop = asyncio.Event()
         self._control: Any = None
@@ -427,8 +429,10 @@ class App:
 
     def _tick(self) -> None:
         now = self.clock()
-        if now - self._tick_due > limits.TICK_LATE_SECONDS:
-            self._excuse(now - self._tick_due)
+        late = max(now - self._tick_due, 0.0)
+        self.lag.observe(late)
+        if late > limits.TICK_LATE_SECONDS:
+            self._excuse(late)
         self.storage.tell_time()
         self._look_at_disk()
         if self.tls is not None:

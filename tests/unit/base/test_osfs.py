@@ -209,3 +209,15 @@ def test_without_such_a_call_they_are_all_synced_one_by_one(
     opened = [files.open(str(number), create=True) for number in range(SYNC_TOGETHER_FILES + 1)]
     files.sync_all(opened, [])
     assert synced == ["file"] * (SYNC_TOGETHER_FILES + 1)
+
+
+def test_the_duration_of_a_sync_is_counted_when_there_is_a_clock(tmp_path: Path) -> None:
+    moments = iter([10.0, 10.004, 20.0, 20.3])
+    files = OsFiles(str(tmp_path), clock=lambda: next(moments))
+    file = files.open("a", create=True)
+    files.sync_all([file], [""])
+    files.sync_all([file], [])
+    assert files.syncs.count == 2
+    assert files.syncs.total == pytest.approx(0.304)
+    assert files.syncs.counts[files.syncs.bounds.index(0.005)] == 1
+    assert files.syncs.counts[files.syncs.bounds.index(0.5)] == 1

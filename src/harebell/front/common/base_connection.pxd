@@ -35,6 +35,8 @@ cdef class BaseConnection(FrameSink):
     cdef public bint dirty
     cdef public bint published
     cdef public bint blocked
+    cdef public long long blocked_since
+    cdef public long long blocked_ms
     cdef public double connected_at
     cdef public double now
     cdef public double _sent_at

@@ -70,6 +70,8 @@ class BaseConnection(FrameSink):
         closing: no more input is processed. See `finished`.
         paused: the server must not read from the socket.
         congested: the socket does not accept output.
+        blocked_since: the time it was blocked, in milliseconds of the monotonic clock.
+        blocked_ms: how long it was blocked before, in milliseconds.
         starved: whether a consumer was not served because the output is full.
         dirty: whether it is in the registry's dirty list.
         now: when input was received last.
@@ -122,6 +124,8 @@ class BaseConnection(FrameSink):
         self.published = False
         self.shared: object = None
         self.blocked = False
+        self.blocked_since = 0
+        self.blocked_ms = 0
         self.connected_at = now
         self.now = now
         self._sent_at = now
@@ -262,6 +266,7 @@ class BaseConnection(FrameSink):
         if short and not self.blocked and not self.closing:
             self.blocked = True
             self.paused = True
+            self.blocked_since = self.broker.clock.steady
             self.registry.blocked.append(self)
             self.tell_blocked(True)
             self.touch()
@@ -270,11 +275,25 @@ class BaseConnection(FrameSink):
         """Read from the connection again: no resource is short."""
         if self.registry.finishing is self:
             self.registry.finishing = None
-        self.blocked = False
+        self._end_block()
         self.paused = False
         if self.state is ConnectionState.OPEN:
             self.tell_blocked(False)
         self.touch()
+
+    def _end_block(self) -> None:
+        """Count the time that the connection was blocked."""
+        if self.blocked:
+            self.blocked = False
+            passed = self.broker.clock.steady - self.blocked_since
+            self.blocked_ms += passed
+            self.registry.blocked_ms += passed
+
+    def blocked_for(self) -> int:
+        """Return how long it has been blocked, all times together, in milliseconds."""
+        if not self.blocked:
+            return self.blocked_ms
+        return self.blocked_ms + self.broker.clock.steady - self.blocked_since
 
     def look_whether_finished(self) -> None:
         """Block the connection again when the work it was admitted for is complete."""
@@ -290,7 +309,7 @@ class BaseConnection(FrameSink):
     def forget_blocked(self) -> None:
         """Remove an ending connection from the blocked ones."""
         if self.blocked:
-            self.blocked = False
+            self._end_block()
             if self in self.registry.blocked:
                 self.registry.blocked.remove(self)
         if self.registry.finishing is self:

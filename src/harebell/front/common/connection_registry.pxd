@@ -21,3 +21,4 @@ cdef class ConnectionRegistry:
     cdef public object checkpoints
     cdef public long long accepted
     cdef readonly object totals
+    cdef public long long blocked_ms

@@ -63,6 +63,8 @@ class ConnectionRegistry:
         dirty: connections with output or another change for the server, each once.
         connections: all connections.
         blocked: connections that are not read because a resource is short.
+        blocked_ms: how long connections were blocked, all together, in milliseconds; without the
+            blocks that go on.
         waiting: waiters for a commit, in order.
         shortages: the short resources beside memory: DISK, FILES.
         short: whether a resource is short.
@@ -85,6 +87,7 @@ class ConnectionRegistry:
         self.dirty: list[BaseConnection] = []
         self.connections: set[BaseConnection] = set()
         self.blocked: list[BaseConnection] = []
+        self.blocked_ms = 0
         self.waiting: dict[Waiting, None] = {}
         self.shortages: set[str] = set()
         self.short = False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.counters import Counters
 from harebell.base.message import Message
+from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.queue.features.consumers import Consumers
@@ -229,6 +230,14 @@ class Queue:
     def head(self) -> Message | None:
         """Return the next message, which stays ready; None if there is none or it is unknown."""
         return None
+
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        """Return each log that has ready messages, with the position of the oldest of them."""
+        return []
+
+    def time_of(self, position: int) -> int:
+        """Return when a message was appended, in milliseconds since 1970; 0 if it is unknown."""
+        return 0
 
     def delivered(self, position: int) -> Message | None:
         """Return a delivered message that is not settled; None if it cannot be read again."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.clock import Clock
 from harebell.base.limits import COUNTED_PER_TURN, EXPIRED_PER_TURN, TRIMMED_PER_TURN
 from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
-from harebell.base.ports import Commit
+from harebell.base.ports import Commit, Log
 from harebell.base.timers import NEVER, Timer
 from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
@@ -645,6 +645,14 @@ class MessageQueue(Queue):
     def first(self) -> Message | None:
         """Return the message that is delivered next; it stays ready."""
         return self.order.peek()
+
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        """Return each log that has ready messages, with the position of the oldest of them."""
+        return [] if self.deleted else self.order.heads_by_log()
+
+    def time_of(self, position: int) -> int:
+        """Return when a message was appended, in milliseconds since 1970; 0 if it is unknown."""
+        return 0 if self.deleted else self.order.time_of(position)
 
     def delivered(self, position: int) -> Message | None:
         """Return a delivered message that is not settled."""

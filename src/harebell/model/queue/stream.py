@@ -292,6 +292,10 @@ class StreamQueue(Queue):
             return self._log.live()
         return self._log.reach(0, self._barrier, self._barrier, -1)[1]
 
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        """Return the log, with its first position; nothing if it is empty."""
+        return [(self._log, self._log.first())] if self._log.live() else []
+
     # --- messages out ---------------------------------------------------------------------------
 
     def drain(self) -> int:

@@ -23,6 +23,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from harebell.base.histogram import SYNC_SECONDS, Histogram
 from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MOST, STALL_RETRY_SECONDS
 from harebell.base.ports import Commit
 from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry
@@ -95,6 +96,12 @@ class Flusher:
         failed: called once, with the error, when nothing may be confirmed any more.
         flush: called when connections have output.
         spare: frees the reserve on a full disk; returns true if there was one.
+
+    Attributes:
+        syncs: how long the syncs of commits took in the sync thread, in seconds. Those of other
+            commits are in `OsFiles.syncs`.
+        writes: the writes that the sync thread did.
+        written: their bytes.
     """
 
     def __init__(
@@ -137,6 +144,9 @@ class Flusher:
         self._thread.start()
         self._swift: SyncThread | None = None
         self._direct: Direct | None = None
+        self.syncs = Histogram(SYNC_SECONDS)
+        self.writes = 0
+        self.written = 0
         with contextlib.suppress(OSError, AttributeError):
             # Without eventfd (it needs Linux), the Python thread does everything.
             self._swift = SyncThread()
@@ -234,6 +244,10 @@ class Flusher:
                 self._inbox.put(batch)
                 return
             batch.failed = OSError(error, os.strerror(error), work.paths[place])
+        if work.syncs:
+            self.syncs.observe(self._swift.sync_seconds)
+        self.writes += len(work.writes)
+        self.written += sum([len(data) for _, data, _ in work.writes])
         self._performed(batch)
 
     def _performed(self, batch: Batch) -> None:

@@ -87,7 +87,7 @@ class Storage:
         root = os.fspath(config.data_dir)
         synced = config.durability == FSYNC
         self._together = whole_sync(root)
-        self.files = OsFiles(root, lag=lag, together=self._together)
+        self.files = OsFiles(root, lag=lag, together=self._together, clock=time.monotonic)
         try:
             self.definitions = open_definitions(
                 root, self.files, encode_table, decoded_table, synced=synced

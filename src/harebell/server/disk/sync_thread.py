@@ -13,6 +13,7 @@ import errno
 import os
 import queue
 import threading
+import time
 
 from harebell.base.limits import PERFORM_MOST
 
@@ -23,6 +24,9 @@ Writes = list[tuple[int, bytes, int]]
 class SyncThread:
     """Does writes, and then syncs.
 
+    Attributes:
+        sync_seconds: how long the syncs of the last work took; valid after `end`.
+
     Raises:
         OSError: the thread or the event descriptor cannot be created.
     """
@@ -31,6 +35,7 @@ class SyncThread:
         self._event = os.eventfd(0, os.EFD_CLOEXEC)
         self._inbox: queue.SimpleQueue[tuple[Writes, list[int]] | None] = queue.SimpleQueue()
         self._failure: tuple[int, int, bool] | None = None
+        self.sync_seconds = 0.0
         self._thread = threading.Thread(target=self._work, name="sync_thread", daemon=True)
         self._thread.start()
 
@@ -71,11 +76,19 @@ class SyncThread:
 
     def _work(self) -> None:
         while (work := self._inbox.get()) is not None:
-            self._failure = _perform(*work)
+            self._failure = self._perform(*work)
             os.eventfd_write(self._event, 1)
 
+    def _perform(self, writes: Writes, syncs: list[int]) -> tuple[int, int, bool] | None:
+        failure = _write(writes)
+        if failure is None:
+            began = time.perf_counter()
+            failure = _sync(syncs)
+            self.sync_seconds = time.perf_counter() - began
+        return failure
 
-def _perform(writes: Writes, syncs: list[int]) -> tuple[int, int, bool] | None:
+
+def _write(writes: Writes) -> tuple[int, int, bool] | None:
     for place, (file, data, start) in enumerate(writes):
         rest = memoryview(data)
         try:
@@ -87,6 +100,10 @@ def _perform(writes: Writes, syncs: list[int]) -> tuple[int, int, bool] | None:
                 start += done
         except OSError as error:
             return error.errno or errno.EIO, place, False
+    return None
+
+
+def _sync(syncs: list[int]) -> tuple[int, int, bool] | None:
     for place, file in enumerate(syncs):
         try:
             os.fdatasync(file)

@@ -17,6 +17,7 @@ cdef extern from *:
     #include <semaphore.h>
     #include <signal.h>
     #include <stdint.h>
+    #include <time.h>
     #include <unistd.h>
 
     #define HAREBELL_JOBS 64
@@ -28,7 +29,14 @@ cdef extern from *:
         struct { int file; const char *data; size_t size; off_t start; } write[HAREBELL_JOBS];
         int sync[HAREBELL_JOBS];
         int error, place, syncing;
+        double sync_seconds;
     } harebell_performer;
+
+    static double harebell_seconds(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    }
 
     static void harebell_perform(harebell_performer *self) {
         self->error = self->place = self->syncing = 0;
@@ -48,13 +56,15 @@ cdef extern from *:
             }
         }
         self->syncing = 1;
+        const double began = harebell_seconds();
         for (int i = 0; i < self->syncs; i++) {
             if (fdatasync(self->sync[i]) != 0) {
                 self->error = errno;
                 self->place = i;
-                return;
+                break;
             }
         }
+        self->sync_seconds = harebell_seconds() - began;
     }
 
     static void *harebell_performing(void *argument) {
@@ -73,6 +83,7 @@ cdef extern from *:
         int error;
         self->event = event;
         self->over = 0;
+        self->sync_seconds = 0;
         if (sem_init(&self->begin, 0, 0) != 0) return errno;
         /* Signals are for the main thread. */
         sigfillset(&all);
@@ -102,6 +113,7 @@ cdef extern from *:
         harebell_write write[64]
         int sync[64]
         int error, place, syncing
+        double sync_seconds
     int HAREBELL_JOBS
     int harebell_performer_start(harebell_performer *self, int event)
     void harebell_performer_begin(harebell_performer *self)
@@ -127,6 +139,10 @@ cdef class SyncThread:
 
     def fileno(self):
         return self._event
+
+    @property
+    def sync_seconds(self):
+        return self._work.sync_seconds
 
     def begin(self, list writes, list syncs):
         cdef int at = 0

@@ -264,3 +264,30 @@ def test_connections_that_were_not_written_in_time_come_first_in_the_next_turn()
     assert world.registry.dirty == [first, second, third]
     second.touch()
     assert world.registry.dirty == [first, second, third]
+
+
+def test_the_time_that_a_connection_is_blocked_is_counted() -> None:
+    world = World(watermark=10_000)
+    publisher, consumer = world.peer(), world.peer()
+    publisher.ask(m.QueueDeclare("q"))
+    for passed in (1_500, 250):
+        publisher.give(publish(b"x" * 12_000))
+        before = publisher.connection.blocked_for()
+        world.clock.advance(passed)
+        assert publisher.connection.blocked_for() == before + passed
+        consumer.send(m.BasicGet("q", no_ack=True))
+        world.registry.relieve()
+        world.clock.advance(10_000)
+        assert publisher.connection.blocked_for() == before + passed
+    assert world.registry.blocked_ms == 1_750
+    assert consumer.connection.blocked_for() == 0
+
+
+def test_the_blocked_time_of_a_connection_that_ends_stays_in_the_total() -> None:
+    world = World(watermark=10_000)
+    publisher = world.peer()
+    publisher.ask(m.QueueDeclare("q"))
+    publisher.give(publish(b"x" * 12_000))
+    world.clock.advance(700)
+    publisher.connection.eof()
+    assert world.registry.blocked_ms == 700

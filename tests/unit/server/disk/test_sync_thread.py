@@ -104,3 +104,9 @@ def test_it_can_be_stopped_twice_and_before_it_did_anything() -> None:
     sync_thread = SyncThread()
     sync_thread.stop()
     sync_thread.stop()
+
+
+def test_the_syncs_of_a_piece_of_work_are_timed(sync_thread: SyncThread, file: int) -> None:
+    sync_thread.begin([(file, b"x" * 100_000, 0)], [file])
+    assert ended(sync_thread) is None
+    assert 0.0 < sync_thread.sync_seconds < SECONDS

@@ -195,6 +195,15 @@ class MessageOrder:
         """True if a message is not settled."""
         return self.log.next(position) == position
 
+    def time_of(self, position: int) -> int:
+        """Return when a message was appended, in milliseconds since 1970; 0 if it is unknown."""
+        return self.log.time_of(position)
+
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        """Return each log that has ready messages, with the position of the oldest of them."""
+        heads = ((order.log, order.first_ready()) for _, order in self.levels())
+        return [(log, position) for log, position in heads if position >= 0]
+
     def delivery_count(self, position: int) -> int:
         """Return the delivery count in the log; see `features.redelivery`."""
         return self.log.count(position)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 
+from harebell.base.limits import RETURNED_SEARCHED
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.queue.order.contract import MessageOrder
@@ -122,6 +123,21 @@ class CountedOrder(MessageOrder):
             if at < len(self._sorted) and (found < 0 or self._sorted[at] < found):
                 return self._sorted[at]
         return found
+
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        """Return the log, with the position of the oldest ready message.
+
+        Of very many requeued messages only the next one is looked at.
+        """
+        positions = [self._fifo.first_ready()]
+        if self._sorted:
+            positions.append(self._sorted[0])
+        elif len(self._returned) > RETURNED_SEARCHED:
+            positions.append(self._returned[0])
+        else:
+            positions.extend(self._returned)
+        found = [position for position in positions if position >= 0]
+        return [(self.log, min(found))] if found else []
 
     def was_out(self, position: int) -> bool:
         return position in self._returned or self._fifo.was_out(position)

@@ -31,6 +31,8 @@ cdef class FifoOrder(MessageOrder):
     cpdef int skip(self) except -1
     @cython.locals(position="long long")
     cdef long long _next(self) except -2
+    @cython.locals(position="long long")
+    cpdef long long first_ready(self) except -2
     @cython.locals(position="long long", message=Message)
     cpdef Message peek(self)
     @cython.locals(begin="long long", held=set)

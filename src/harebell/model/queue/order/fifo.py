@@ -134,6 +134,18 @@ class FifoOrder(MessageOrder):
             self.log.see(position + 1)
         return position
 
+    def first_ready(self) -> int:
+        """Return the smallest position that is ready; -1 if there is none."""
+        if self.count <= 0:
+            return -1
+        position = self._cursor
+        if position < self._old or self._held is not None:
+            position = self._cursor = self._next_old(position)
+        # The first element is the smallest, in a heap and in a sorted list.
+        if self._returned and (self._returned[0] < position or position >= self.end()):
+            return self._returned[0]
+        return position
+
     def peek(self) -> Message | None:
         """Return the next readable message, which stays ready."""
         while self.count > 0:

@@ -198,6 +198,11 @@ class KeyedOrder(MessageOrder):
         waiting = self.keys.after(cursors[0])
         return waiting if waiting >= 0 and (found < 0 or waiting < found) else found
 
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        positions = (self._fifo.first_ready(), self.keys.oldest())
+        found = [position for position in positions if position >= 0]
+        return [(self.log, min(found))] if found else []
+
     def was_out(self, position: int) -> bool:
         if self.keys.waits(position):
             return self.keys.was_out(position)

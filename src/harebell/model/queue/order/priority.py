@@ -252,6 +252,9 @@ class PriorityOrder(MessageOrder):
     def next_position(self, message: Message) -> int:
         return self.order_for(message).log.end() << _SHIFT | self._level_of(message)
 
+    def time_of(self, position: int) -> int:
+        return self._order_of(position).log.time_of(position >> _SHIFT)
+
     def delivery_count(self, position: int) -> int:
         return self._order_of(position).log.count(position >> _SHIFT)
 

@@ -1,0 +1,1 @@
+"""Metrics for Prometheus, under RabbitMQ's names, and the probes of Kubernetes."""
