@@ -1,0 +1,138 @@
+"""The ASGI application of the metrics port: documents for Prometheus, and probes.
+
+    GET /metrics  /metrics/per-object  /metrics/detailed?family=&vhost=&queue=
+        /metrics/memory-breakdown
+    GET /health/live  /health/ready
+
+Nobody logs in: there are no bodies and no passwords in the answers, and nothing can be changed. A
+document is sent while it is made; between two slices the event loop does other things.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qs
+
+from harebell.base.limits import METRICS_PART_BYTES
+from harebell.base.patterns import search_for
+from harebell.server.metrics.scrape import Scraper
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+CONTENT_TYPE = b"text/plain; version=0.0.4"
+_JSON = b"application/json"
+_METHODS = ("GET", "HEAD")
+
+
+class BadQuery(Exception):
+    """A parameter is not valid; the text is for the client."""
+
+
+class MetricsApplication:
+    """Answers requests on the metrics port.
+
+    Args:
+        scraper: writes the documents.
+        trouble: returns why the broker cannot serve clients; "" if it can.
+        per_object: whether `/metrics` has a sample per object.
+    """
+
+    def __init__(
+        self, scraper: Scraper, trouble: Callable[[], str], *, per_object: bool = False
+    ) -> None:
+        self._scraper = scraper
+        self._trouble = trouble
+        self._documents: dict[str, Callable[[dict[str, list[str]]], Iterator[bytes]]] = {
+            "/metrics": lambda _: scraper.per_object() if per_object else scraper.aggregated(),
+            "/metrics/per-object": lambda _: scraper.per_object(),
+            "/metrics/detailed": self._detailed,
+            "/metrics/memory-breakdown": lambda _: scraper.memory(),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        path = scope["path"].rstrip("/")
+        begin = self._documents.get(path)
+        if begin is None and path not in ("/health/live", "/health/ready"):
+            known = ", ".join([*self._documents, "/health/live", "/health/ready"])
+            await _answer(scope, send, 404, "not_found", f"no {path or '/'}: there are {known}")
+        elif scope["method"] not in _METHODS:
+            text = f"{scope['method']} is not possible: use GET"
+            await _answer(scope, send, 405, "method_not_allowed", text)
+        elif begin is not None:
+            await self._scrape(scope, send, begin)
+        else:
+            trouble = self._trouble() if path == "/health/ready" else ""
+            await _answer(scope, send, 503 if trouble else 200, "", trouble)
+
+    async def _scrape(
+        self,
+        scope: Scope,
+        send: Send,
+        begin: Callable[[dict[str, list[str]]], Iterator[bytes]],
+    ) -> None:
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+        try:
+            steps = begin(query)
+        except BadQuery as error:
+            await _answer(scope, send, 400, "bad_request", str(error))
+            return
+        await send(_start(200, CONTENT_TYPE))
+        waiting: list[bytes] = []
+        size = 0
+        for piece in steps if scope["method"] == "GET" else ():
+            if piece:
+                waiting.append(piece)
+                size += len(piece)
+            if size >= METRICS_PART_BYTES:
+                await send(_body(b"".join(waiting), more=True))
+                waiting.clear()
+                size = 0
+            await asyncio.sleep(0)
+        await send(_body(b"".join(waiting)))
+
+    def _detailed(self, query: dict[str, list[str]]) -> Iterator[bytes]:
+        """Return the chosen families.
+
+        Raises:
+            BadQuery: the pattern for queues is not a regular expression.
+        """
+        named = None
+        if "queue" in query:
+            pattern = query["queue"][-1]
+            try:
+                named = search_for(pattern)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise BadQuery(f"queue: {pattern!r} is not a regular expression: {error}") from None
+        return self._scraper.detailed(query.get("family", ()), query.get("vhost"), named)
+
+
+async def _answer(scope: Scope, send: Send, status: int, error: str, reason: str) -> None:
+    """Send a small JSON object: `{"status": "ok"}`, or what is wrong."""
+    import msgspec
+
+    if error:
+        found = {"error": error, "reason": reason}
+    else:
+        found = {"status": "failed", "reason": reason} if reason else {"status": "ok"}
+    body = msgspec.json.encode(found)
+    await send(_start(status, _JSON, len(body)))
+    await send(_body(b"" if scope["method"] == "HEAD" else body))
+
+
+def _start(status: int, content_type: bytes, size: int = -1) -> dict[str, Any]:
+    headers = [(b"content-type", content_type), (b"cache-control", b"no-cache")]
+    if size >= 0:
+        headers.append((b"content-length", b"%d" % size))
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+def _body(data: bytes, *, more: bool = False) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": data, "more_body": more}

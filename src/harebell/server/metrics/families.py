@@ -1,0 +1,198 @@
+"""The families of `/metrics/detailed`: which metrics each has, and where their values come from.
+
+A family is asked for by its name; two families may share a section, which is written once. Families
+of RabbitMQ whose figures do not exist here are known and empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from harebell.server.metrics.groups import connections, exchanges, node, queues
+from harebell.server.metrics.groups.totals import CHURN
+from harebell.server.metrics.text import Metric, Row
+
+if TYPE_CHECKING:
+    from harebell.model.queue.contract import Queue
+    from harebell.server.metrics.ages import Ages
+    from harebell.server.metrics.groups.totals import Totals
+    from harebell.server.metrics.source import Source
+
+RABBITMQ = "rabbitmq_"
+CLUSTER = "rabbitmq_cluster_"
+HAREBELL = "harebell_"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one scrape reads.
+
+    Args:
+        source: the broker.
+        ages: finds the ages of messages.
+        totals: sums of the whole broker.
+        vhosts: the vhosts that are read; None for all.
+        named: true for the queues that are read, by name; None for all.
+    """
+
+    source: Source
+    ages: Ages
+    totals: Totals
+    vhosts: frozenset[str] | None = None
+    named: Callable[[str], bool] | None = None
+
+    def queues(self) -> Iterator[Queue]:
+        """Yield the selected queues."""
+        for queue in self.source.queues(self.vhosts):
+            if self.named is None or self.named(queue.name):
+                yield queue
+
+
+class Section(NamedTuple):
+    """Metrics that are written together.
+
+    Args:
+        prefix: RABBITMQ, CLUSTER or HAREBELL.
+        metrics: the metrics.
+        rows: returns the objects with their values.
+    """
+
+    prefix: str
+    metrics: tuple[Metric, ...]
+    rows: Callable[[Selection], Iterator[Row | None]]
+
+
+_COARSE = Section(
+    RABBITMQ, queues.COARSE, lambda chosen: queues.rows(chosen.queues(), queues.coarse)
+)
+_CONSUMERS = Section(
+    RABBITMQ, queues.CONSUMERS, lambda chosen: queues.rows(chosen.queues(), queues.consumers)
+)
+_PUBLISHED = Section(
+    RABBITMQ, queues.PUBLISHED, lambda chosen: queues.rows(chosen.queues(), queues.published)
+)
+_DELIVERY = Section(
+    RABBITMQ, queues.DELIVERY, lambda chosen: queues.rows(chosen.queues(), queues.delivery)
+)
+_INFO = Section(RABBITMQ, queues.INFO, lambda chosen: queues.info_rows(chosen.queues()))
+_DELAYED = Section(
+    HAREBELL, queues.DELAYED, lambda chosen: queues.rows(chosen.queues(), queues.delayed)
+)
+_AGES = Section(HAREBELL, queues.AGES, lambda chosen: queues.age_rows(chosen.queues(), chosen.ages))
+_TRAFFIC = Section(
+    RABBITMQ,
+    connections.TRAFFIC,
+    lambda chosen: connections.connection_rows(chosen.source, connections.traffic),
+)
+_PACKETS = Section(
+    RABBITMQ,
+    connections.PACKETS,
+    lambda chosen: connections.connection_rows(chosen.source, connections.packets),
+)
+_CHANNELS = Section(
+    RABBITMQ,
+    connections.CHANNELS,
+    lambda chosen: connections.connection_rows(chosen.source, connections.channel_count),
+)
+_BLOCKED = Section(
+    HAREBELL,
+    connections.BLOCKED,
+    lambda chosen: connections.connection_rows(chosen.source, connections.blocked_seconds),
+)
+_CHANNEL_STATE = Section(
+    RABBITMQ,
+    connections.CHANNEL_STATE,
+    lambda chosen: connections.channel_rows(
+        chosen.source, chosen.vhosts, connections.channel_state
+    ),
+)
+_CHANNEL_PUBLISHED = Section(
+    RABBITMQ,
+    connections.CHANNEL_PUBLISHED,
+    lambda chosen: connections.channel_rows(
+        chosen.source, chosen.vhosts, connections.channel_published
+    ),
+)
+_CHANNEL_DELIVERED = Section(
+    RABBITMQ,
+    connections.CHANNEL_DELIVERED,
+    lambda chosen: connections.channel_rows(
+        chosen.source, chosen.vhosts, connections.channel_delivered
+    ),
+)
+_EXCHANGES = Section(
+    RABBITMQ,
+    exchanges.PUBLISHED,
+    lambda chosen: exchanges.published_rows(chosen.source, chosen.vhosts),
+)
+_BINDINGS = Section(
+    CLUSTER,
+    exchanges.BINDINGS,
+    lambda chosen: exchanges.binding_rows(chosen.source, chosen.vhosts),
+)
+_NAMES = Section(
+    CLUSTER, exchanges.NAMES, lambda chosen: exchanges.name_rows(chosen.source, chosen.vhosts)
+)
+_VHOSTS = Section(
+    CLUSTER, exchanges.VHOSTS, lambda chosen: exchanges.vhost_rows(chosen.source, chosen.vhosts)
+)
+_CHURN = Section(RABBITMQ, CHURN, lambda chosen: chosen.totals.churn_rows())
+_NODE = Section(RABBITMQ, node.COARSE, lambda chosen: node.coarse_rows(chosen.source))
+_LIMITS = Section(RABBITMQ, node.LIMITS, lambda chosen: node.limit_rows(chosen.source))
+_ALARMS = Section(RABBITMQ, node.ALARMS, lambda chosen: node.alarm_rows(chosen.source))
+_PERSISTER = Section(RABBITMQ, node.PERSISTER, lambda chosen: node.persister_rows(chosen.source))
+_MEMORY = Section(HAREBELL, node.MEMORY_USED, lambda chosen: node.memory_rows(chosen.source))
+_HEALTH = Section(HAREBELL, node.HEALTH, lambda chosen: node.health_rows(chosen.source))
+
+FAMILIES: dict[str, tuple[Section, ...]] = {
+    "queue_coarse_metrics": (_COARSE, _INFO),
+    "queue_consumer_count": (_CONSUMERS, _INFO),
+    "queue_metrics": (_CONSUMERS, _PUBLISHED, _DELAYED, _INFO),
+    "queue_delivery_metrics": (_DELIVERY,),
+    "exchange_metrics": (_EXCHANGES,),
+    "connection_coarse_metrics": (_TRAFFIC,),
+    "connection_metrics": (_PACKETS, _CHANNELS),
+    "connection_churn_metrics": (_CHURN,),
+    "channel_metrics": (_CHANNEL_STATE,),
+    "channel_exchange_metrics": (_CHANNEL_PUBLISHED,),
+    "channel_queue_metrics": (_CHANNEL_DELIVERED,),
+    "channel_queue_exchange_metrics": (_PUBLISHED,),
+    "node_coarse_metrics": (_NODE,),
+    "node_metrics": (_LIMITS, _ALARMS),
+    "node_persister_metrics": (_PERSISTER,),
+    "vhost_status": (_VHOSTS,),
+    "exchange_bindings": (_BINDINGS,),
+    "exchange_names": (_NAMES,),
+    "harebell_queue_ages": (_AGES,),
+    "harebell_connection_blocked": (_BLOCKED,),
+    "harebell_health": (_HEALTH, _MEMORY),
+}
+"""The sections of each family."""
+
+EMPTY = frozenset(
+    {
+        "queue_exchange_metrics",
+        "channel_process_metrics",
+        "auth_attempt_metrics",
+        "auth_attempt_detailed_metrics",
+        "stream_consumer_metrics",
+        "ra_metrics",
+        "ra_simple_metrics",
+    }
+)
+"""Families of RabbitMQ without figures here."""
+
+PER_OBJECT: tuple[Section, ...] = (
+    *(_COARSE, _CONSUMERS, _PUBLISHED, _DELIVERY, _INFO, _DELAYED, _AGES),
+    *(_EXCHANGES, _TRAFFIC, _PACKETS, _CHANNELS, _BLOCKED),
+    *(_CHANNEL_STATE, _CHANNEL_PUBLISHED, _CHANNEL_DELIVERED),
+)
+"""What `/metrics/per-object` has instead of sums."""
+
+MEMORY_BREAKDOWN: tuple[Section, ...] = (_NODE, _LIMITS, _MEMORY)
+"""What `/metrics/memory-breakdown` has."""
+
+OF_THE_NODE: tuple[Section, ...] = (_CHURN, _NODE, _LIMITS, _ALARMS, _PERSISTER, _MEMORY, _HEALTH)
+"""What every complete endpoint has."""

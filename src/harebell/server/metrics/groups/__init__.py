@@ -1,0 +1,1 @@
+"""The metrics of one kind of object per module: a table of metrics, and rows of values."""

@@ -1,0 +1,177 @@
+"""Metrics of the process, its disk and its memory, and the identity of the broker."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from harebell import __version__
+from harebell.front.common.connection_registry import DISK, FILES, MEMORY
+from harebell.server.config import machine_memory_octets
+from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, UNTYPED, Metric, Row, labels
+
+if TYPE_CHECKING:
+    from harebell.server.metrics.source import Source
+
+IDENTITY = (Metric("identity_info", UNTYPED, "1; the labels name the node and the cluster."),)
+BUILD = (Metric("build_info", UNTYPED, "1; the labels have the versions."),)
+COARSE = (
+    Metric("process_open_fds", GAUGE, "Open file descriptors."),
+    Metric("process_open_tcp_sockets", GAUGE, "Connections of AMQP."),
+    Metric("process_resident_memory_bytes", GAUGE, "Resident memory of the process."),
+    Metric("disk_space_available_bytes", GAUGE, "Free space in the file system of the data."),
+)
+LIMITS = (
+    Metric("process_max_fds", GAUGE, "Most open file descriptors."),
+    Metric("process_max_tcp_sockets", GAUGE, "Most connections, by the limit of descriptors."),
+    Metric("resident_memory_limit_bytes", GAUGE, "Memory watermark: publishers wait above it."),
+    Metric(
+        "disk_space_available_limit_bytes",
+        GAUGE,
+        "Free disk space below which publishers wait.",
+    ),
+    Metric("erlang_uptime_seconds", GAUGE, "Time since the broker started."),
+)
+ALARMS = (
+    Metric("alarms_memory_used_watermark", GAUGE, "1 while memory is above its watermark."),
+    Metric("alarms_free_disk_space_watermark", GAUGE, "1 while disk space is short."),
+    Metric("alarms_file_descriptor_limit", GAUGE, "1 while no more files can be opened."),
+)
+PERSISTER = (
+    Metric("io_sync_ops_total", COUNTER, "Commits that were synced."),
+    Metric("io_sync_time_seconds_total", COUNTER, "Time that their syncs took."),
+)
+MEMORY_USED = (
+    Metric("memory_queued_bytes", GAUGE, "Memory of queued messages, which the watermark limits."),
+    Metric("memory_unread_bytes", GAUGE, "Part of it: messages not received completely."),
+    Metric("memory_uncommitted_bytes", GAUGE, "Part of it: transactions not committed."),
+    Metric("memory_machine_bytes", GAUGE, "Memory of the machine, or the limit of the cgroup."),
+)
+HEALTH = (
+    Metric("sync_duration_seconds", HISTOGRAM, "Durations of the syncs of commits."),
+    Metric(
+        "event_loop_lag_seconds",
+        HISTOGRAM,
+        "Delays of a timer of the event loop that is due twice a second.",
+    ),
+    Metric("connections_blocked", GAUGE, "Connections that are blocked."),
+    Metric(
+        "connections_blocked_seconds_total",
+        COUNTER,
+        "Time that connections were blocked, all together, those that ended included.",
+    ),
+    Metric("commits_total", COUNTER, "Commits that are on disk."),
+)
+
+_MS = 1_000
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_bytes() -> int | None:
+    """Return the resident memory of the process; None if the platform does not tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * _PAGE
+    except OSError:
+        return None
+
+
+def open_descriptors() -> int | None:
+    """Return how many descriptors are open; None if the platform does not tell."""
+    with suppress(OSError):
+        # Listing them opens one more.
+        return len(os.listdir("/proc/self/fd")) - 1
+    return None
+
+
+def identity_rows(source: Source, endpoint: str) -> Iterator[Row]:
+    """Yield the row of `IDENTITY`; public dashboards join every other metric with it."""
+    known = source.broker.global_parameters.values
+    node = source.broker.events.node
+    text = labels(
+        rabbitmq_node=node,
+        rabbitmq_cluster=str(known.get("cluster_name", node)),
+        rabbitmq_cluster_permanent_id=str(known.get("internal_cluster_id", "")),
+        rabbitmq_endpoint=endpoint,
+    )
+    yield text, (1,)
+
+
+def build_rows(version: str) -> Iterator[Row]:
+    """Yield the row of `BUILD`.
+
+    Args:
+        version: the version that clients of RabbitMQ are shown.
+    """
+    text = labels(
+        rabbitmq_version=version,
+        prometheus_plugin_version=version,
+        prometheus_client_version=__version__,
+        erlang_version=f"{platform.python_implementation()} {platform.python_version()}",
+        product_name="Harebell",
+        product_version=__version__,
+    )
+    yield text, (1,)
+
+
+def coarse_rows(source: Source) -> Iterator[Row]:
+    """Yield the row of `COARSE`."""
+    sockets = len(source.registry.connections)
+    yield "", (open_descriptors(), sockets, resident_bytes(), source.storage.free)
+
+
+def limit_rows(source: Source) -> Iterator[Row]:
+    """Yield the row of `LIMITS`."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    uptime = round(source.clock() - source.started_at, 3)
+    yield (
+        "",
+        (
+            most,
+            source.most_connections,
+            source.broker.gauge.high,
+            source.storage.free_limit,
+            uptime,
+        ),
+    )
+
+
+def alarm_rows(source: Source) -> Iterator[Row]:
+    """Yield the row of `ALARMS`."""
+    short = source.registry.short_of()
+    yield "", tuple([int(what in short) for what in (MEMORY, DISK, FILES)])
+
+
+def persister_rows(source: Source) -> Iterator[Row]:
+    """Yield the row of `PERSISTER`."""
+    both = (source.flusher.syncs, source.storage.files.syncs)
+    yield "", (sum([each.count for each in both]), sum([each.total for each in both]))
+
+
+def memory_rows(source: Source) -> Iterator[Row]:
+    """Yield the row of `MEMORY_USED`."""
+    gauge = source.broker.gauge
+    yield "", (gauge.used, gauge.unread, gauge.uncommitted, machine_memory_octets())
+
+
+def health_rows(source: Source) -> Iterator[Row]:
+    """Yield the row of `HEALTH`."""
+    registry = source.registry
+    syncs = type(source.flusher.syncs)(source.flusher.syncs.bounds)
+    syncs.add(source.flusher.syncs)
+    syncs.add(source.storage.files.syncs)
+    going_on = sum([each.blocked_for() - each.blocked_ms for each in registry.blocked])
+    yield (
+        "",
+        (
+            syncs,
+            source.lag,
+            len(registry.blocked),
+            (registry.blocked_ms + going_on) / _MS,
+            source.storage.store.commit.done,
+        ),
+    )

@@ -1,0 +1,234 @@
+"""Metrics of the whole broker: what is open, what came and went, and messages by protocol.
+
+The counters are sums of what is open and what has ended. They are summed in slices, and a channel
+that closes meanwhile may be missing from one sum. So the largest value so far is written: a counter
+that falls would count as a restart of the broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from harebell.base.counters import Counters, Traffic
+from harebell.front.common.totals import add_connection
+from harebell.server.metrics.text import COUNTER, GAUGE, Metric, Row, Value
+
+if TYPE_CHECKING:
+    from harebell.front.common.totals import Place, Sums
+    from harebell.server.metrics.source import Source
+
+OPEN = (
+    Metric("connections", GAUGE, "Connections."),
+    Metric("channels", GAUGE, "Channels, and sessions of AMQP 0-10."),
+    Metric("consumers", GAUGE, "Consumers."),
+    Metric("queues", GAUGE, "Queues."),
+)
+CHURN = (
+    Metric("connections_opened_total", COUNTER, "Connections that were opened."),
+    Metric("connections_closed_total", COUNTER, "Connections that were closed."),
+    Metric("channels_opened_total", COUNTER, "Channels that were opened."),
+    Metric("channels_closed_total", COUNTER, "Channels that were closed."),
+    Metric("queues_declared_total", COUNTER, "Declarations, of existing queues too."),
+    Metric("queues_created_total", COUNTER, "Queues that were created."),
+    Metric("queues_deleted_total", COUNTER, "Queues that were deleted."),
+)
+PUBLISHED = (
+    Metric("global_messages_received_total", COUNTER, "Messages published."),
+    Metric("global_messages_confirmed_total", COUNTER, "Publishes confirmed."),
+    Metric("global_messages_unroutable_returned_total", COUNTER, "Unroutable, returned."),
+    Metric("global_messages_unroutable_dropped_total", COUNTER, "Unroutable, dropped."),
+)
+DELIVERED = (
+    Metric("global_messages_delivered_total", COUNTER, "Messages delivered, or taken by a get."),
+    Metric(
+        "global_messages_delivered_consume_auto_ack_total",
+        COUNTER,
+        "Deliveries to consumers that do not acknowledge.",
+    ),
+    Metric(
+        "global_messages_delivered_consume_manual_ack_total",
+        COUNTER,
+        "Deliveries to consumers that acknowledge.",
+    ),
+    Metric(
+        "global_messages_delivered_get_auto_ack_total",
+        COUNTER,
+        "Messages taken with basic.get, no acknowledgement.",
+    ),
+    Metric(
+        "global_messages_delivered_get_manual_ack_total",
+        COUNTER,
+        "Messages taken with basic.get and acknowledgement.",
+    ),
+    Metric("global_messages_redelivered_total", COUNTER, "Deliveries marked as redelivered."),
+    Metric("global_messages_acknowledged_total", COUNTER, "Acknowledgements."),
+    Metric("global_messages_get_empty_total", COUNTER, "basic.get of an empty queue."),
+)
+PEERS = (
+    Metric("global_publishers", GAUGE, "Channels that have published."),
+    Metric("global_consumers", GAUGE, "Consumers."),
+)
+
+PROTOCOLS = {
+    "0-8": "amqp08",
+    "0-9": "amqp09",
+    "0-9-1": "amqp091",
+    "0-10": "amqp010",
+    "0-10t": "amqp010t",
+}
+"""The label `protocol` of each version of AMQP."""
+_USUAL = "amqp091"
+"""The protocol that is always there, with zeros at first: a rate needs two samples."""
+_AT_ONCE = 32
+
+
+class Totals:
+    """The counters of the whole broker at one moment.
+
+    Args:
+        source: the broker.
+        most: the largest values that were written so far, by their name.
+
+    Attributes:
+        counters: of messages, by protocol.
+        all: of messages.
+        traffic: of bytes.
+        publishers: channels that have published, by protocol.
+        consumers: by protocol.
+        channels: the number of channels.
+    """
+
+    def __init__(self, source: Source, most: dict[str, tuple[int, ...]]) -> None:
+        self._source = source
+        self._most = most
+        self.counters: dict[str, Counters] = {_USUAL: Counters()}
+        self.all = Counters()
+        self.traffic = Traffic()
+        self.publishers: dict[str, int] = {_USUAL: 0}
+        self.consumers: dict[str, int] = {_USUAL: 0}
+        self.channels = 0
+
+    def gather(self) -> Iterator[None]:
+        """Sum everything; each step is one slice of work."""
+        registry = self._source.registry
+        found = registry.totals.summed((), registry.named_sessions.values())
+        publishers = {_USUAL: 0}
+        consumers = {_USUAL: 0}
+        channels = 0
+        for at, connection in enumerate(self._source.connections()):
+            if at % _AT_ONCE == _AT_ONCE - 1:
+                yield
+            add_connection(found, connection)
+            protocol = PROTOCOLS.get(connection.version)
+            if protocol is None:
+                continue
+            channels += len(connection.channels)
+            for channel in connection.channels.values():
+                published = channel.counters.publish > 0
+                publishers[protocol] = publishers.get(protocol, 0) + published
+                consuming = len(channel.consumers or ())
+                consumers[protocol] = consumers.get(protocol, 0) + consuming
+        self.publishers, self.consumers, self.channels = publishers, consumers, channels
+        self._keep(found)
+
+    def _keep(self, found: dict[Place, Sums]) -> None:
+        """Keep the sums by protocol and of all."""
+        by_protocol = {_USUAL: Counters()}
+        everything, traffic = Counters(), Traffic()
+        for (_, version), sums in found.items():
+            traffic.add(sums.traffic)
+            everything.add(sums.counters)
+            protocol = PROTOCOLS.get(version)
+            if protocol is not None:
+                by_protocol.setdefault(protocol, Counters()).add(sums.counters)
+        self.counters, self.all, self.traffic = by_protocol, everything, traffic
+
+    def never_less(self, what: str, values: tuple[int, ...]) -> tuple[int, ...]:
+        """Return values, each at least as large as at the last call for the same thing."""
+        before = self._most.get(what, values)
+        most = tuple([max(pair) for pair in zip(values, before, strict=True)])
+        self._most[what] = most
+        return most
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def open_rows(self) -> Iterator[Row]:
+        """Yield the row of `OPEN`."""
+        vhosts = self._source.broker.vhosts.values()
+        queues = sum([len(vhost.queues) for vhost in vhosts])
+        connections = len(self._source.registry.connections)
+        yield "", (connections, self.channels, sum(self.consumers.values()), queues)
+
+    def churn_rows(self) -> Iterator[Row]:
+        """Yield the row of `CHURN`."""
+        churn = self._source.broker.churn
+        yield (
+            "",
+            (
+                churn.connection_created,
+                churn.connection_closed,
+                churn.channel_created,
+                churn.channel_closed,
+                churn.queue_declared,
+                churn.queue_created,
+                churn.queue_deleted,
+            ),
+        )
+
+    def published_rows(self) -> Iterator[Row]:
+        """Yield a row of `PUBLISHED` for each protocol."""
+        for protocol, counted in sorted(self.counters.items()):
+            values = (
+                counted.publish,
+                counted.confirm,
+                counted.return_unroutable,
+                counted.drop_unroutable,
+            )
+            yield _labels(protocol), self.never_less(f"published {protocol}", values)
+
+    def delivered_rows(self) -> Iterator[Row]:
+        """Yield a row of `DELIVERED` for each protocol."""
+        for protocol, counted in sorted(self.counters.items()):
+            four = (counted.deliver_no_ack, counted.deliver, counted.get_no_ack, counted.get)
+            values = (sum(four), *four, counted.redeliver, counted.ack, counted.get_empty)
+            yield _labels(protocol), self.never_less(f"delivered {protocol}", values)
+
+    def peer_rows(self) -> Iterator[Row]:
+        """Yield a row of `PEERS` for each protocol."""
+        for protocol in sorted(self.publishers):
+            values: tuple[Value, ...] = (
+                self.publishers[protocol],
+                self.consumers.get(protocol, 0),
+            )
+            yield _labels(protocol), values
+
+    def channel_published_row(self) -> Row:
+        """Return the sums of `connections.CHANNEL_PUBLISHED`, closed channels included."""
+        every = self.all
+        values = (every.publish, every.confirm, every.return_unroutable, every.drop_unroutable)
+        return "", self.never_less("channel published", values)
+
+    def channel_delivered_row(self) -> Row:
+        """Return the sums of `connections.CHANNEL_DELIVERED`, closed channels included."""
+        every = self.all
+        values = (
+            every.get,
+            every.get_no_ack,
+            every.deliver,
+            every.deliver_no_ack,
+            every.redeliver,
+            every.ack,
+            every.get_empty,
+        )
+        return "", self.never_less("channel delivered", values)
+
+    def traffic_row(self) -> Row:
+        """Return the sums of `connections.TRAFFIC` and `connections.PACKETS`."""
+        every = self.traffic
+        values = (every.recv_oct, every.send_oct, every.recv_cnt, every.send_cnt)
+        return "", self.never_less("traffic", values)
+
+
+def _labels(protocol: str) -> str:
+    return f'{{protocol="{protocol}"}}'

@@ -1,0 +1,258 @@
+"""The metrics port: documents with true values, filters, probes, and short slices."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from harebell.base.limits import METRICS_LINES_PER_SLICE
+from harebell.server.metrics.families import EMPTY, FAMILIES
+from harebell.wire.v09 import methods as m
+from tests.unit.front.amqp_0_9_1.world import World, publish
+from tests.unit.model.queue.logs import PreparedLog
+from tests.unit.server.metrics.asking import Asked
+
+HOSTILE = ['a"b', "back\\slash", "line\nfeed", "\u202eleft", "a/b%2F..", "ö" * 127]
+
+
+def test_sums_are_those_of_all_queues_and_channels() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    for name in ("a", "b"):
+        peer.ask(m.QueueDeclare(name))
+        for _ in range(3):
+            peer.give(publish(b"body", key=name))
+    peer.send(m.BasicConsume("a", "tag"))
+    peer.methods()
+    found = asked.metrics()
+    assert found.one("rabbitmq_queue_messages_ready") == 3
+    assert found.one("rabbitmq_queue_messages_unacked") == 3
+    assert found.one("rabbitmq_queue_messages") == 6
+    assert found.one("rabbitmq_queues") == 2
+    assert found.one("rabbitmq_consumers") == 1
+    assert found.one("rabbitmq_connections") == 1
+    assert found.one("rabbitmq_channels") == 1
+    assert found.one("rabbitmq_channel_messages_unacked") == 3
+    assert found.one("rabbitmq_queues_created_total") == 2
+    assert found.one("rabbitmq_global_messages_received_total", protocol="amqp091") == 6
+    assert found.one("rabbitmq_global_messages_delivered_total", protocol="amqp091") == 3
+    assert found.one("rabbitmq_global_publishers", protocol="amqp091") == 1
+    assert found.one("rabbitmq_connection_incoming_bytes_total") > 0
+
+
+def test_counters_stay_when_channels_and_connections_end() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.give(publish(b"body", key="q"))
+    before = asked.metrics()
+    peer.ask(m.ChannelClose(200, "", 0, 0))
+    peer.connection.eof()
+    after = asked.metrics()
+    assert after.one("rabbitmq_connections") == 0
+    assert after.one("rabbitmq_connections_closed_total") == 1
+    for name, labels, value in before.samples:
+        if before.types.get(name) == "counter":
+            assert after.one(name, **labels) >= value, name
+    assert after.one("rabbitmq_global_messages_received_total", protocol="amqp091") == 1
+
+
+def test_every_other_metric_can_be_joined_with_the_identity() -> None:
+    asked = Asked()
+    for path, endpoint in (
+        ("/metrics", "aggregated"),
+        ("/metrics/per-object", "per-object"),
+        ("/metrics/detailed", "detailed"),
+        ("/metrics/memory-breakdown", "memory-breakdown"),
+    ):
+        found = asked.metrics(path)
+        assert found.values("rabbitmq_identity_info", rabbitmq_endpoint=endpoint) == [1.0]
+        labels = next(each for name, each, _ in found.samples if name == "rabbitmq_identity_info")
+        assert labels["rabbitmq_node"].startswith("harebell@")
+        assert labels["rabbitmq_cluster"]
+        assert found.values("rabbitmq_build_info", rabbitmq_version="3.13.7") == [1.0]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_a_queue_is_found_by_its_name_whatever_is_in_it(name: str) -> None:
+    asked = Asked()
+    # Not over AMQP, where line feeds are taken out of names.
+    asked.world.broker.vhosts["/"].declare_queue(name)
+    found = asked.metrics("/metrics/per-object")
+    assert found.one("rabbitmq_queue_messages_ready", vhost="/", queue=name) == 0
+    found = asked.metrics("/metrics/detailed", "family=queue_coarse_metrics")
+    assert found.one("rabbitmq_detailed_queue_messages_ready", vhost="/", queue=name) == 0
+    info = found.one("rabbitmq_detailed_queue_info", queue=name, queue_type="rabbit_classic_queue")
+    assert info == 1
+
+
+def test_families_vhosts_and_queues_are_chosen() -> None:
+    asked = Asked()
+    asked.world.broker.add_vhost("other").declare_queue("orders")
+    peer = asked.world.peer()
+    for name in ("orders", "orders.dead", "mail"):
+        peer.ask(m.QueueDeclare(name))
+    family = "family=queue_coarse_metrics"
+    name = "rabbitmq_detailed_queue_messages_ready"
+
+    def queues(query: str) -> list[tuple[str, str]]:
+        found = asked.metrics("/metrics/detailed", query)
+        return [
+            (labels["vhost"], labels["queue"])
+            for sample, labels, _ in found.samples
+            if sample == name
+        ]
+
+    assert len(queues(family)) == 4
+    assert queues(f"{family}&vhost=other") == [("other", "orders")]
+    assert queues(f"{family}&vhost=other&vhost={quote('/', safe='')}") == queues(family)
+    assert queues(f"{family}&vhost=missing") == []
+    assert queues(f"{family}&queue=^orders") == [
+        ("/", "orders"),
+        ("/", "orders.dead"),
+        ("other", "orders"),
+    ]
+    assert queues("family=vhost_status") == []
+    both = asked.metrics("/metrics/detailed", "family=queue_metrics&family=queue_consumer_count")
+    assert len(both.values("rabbitmq_detailed_queue_consumers")) == 4
+
+
+def test_every_family_can_be_asked_for_and_an_unknown_one_is_named() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.give(publish(b"body", key="q"))
+    # The log in memory keeps no times, from which ages come.
+    for family in FAMILIES.keys() - {"harebell_queue_ages"}:
+        found = asked.metrics("/metrics/detailed", f"family={family}")
+        assert len(found.samples) > 2, family
+    for family in EMPTY:
+        assert len(asked.metrics("/metrics/detailed", f"family={family}").samples) == 2
+    _, _, body = asked.ask("/metrics/detailed", "family=nonsense%0Ax 1")
+    assert "# unknown family 'nonsense\\nx 1'\n" in body
+
+
+def test_a_pattern_that_is_none_is_refused_by_name() -> None:
+    status, _, body = Asked().ask("/metrics/detailed", "queue=(")
+    assert status == 400
+    assert json.loads(body)["error"] == "bad_request"
+    assert json.loads(body)["reason"].startswith("queue: '(' is not a regular expression")
+
+
+def test_an_age_is_the_time_since_the_oldest_message_arrived() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    queue: Any = asked.world.broker.vhosts["/"].queues["q"]
+    # The log of the store in memory keeps no times.
+    queue.order.log = PreparedLog(asked.world.clock)
+    for passed in (40_000, 20_000, 0):
+        peer.give(publish(b"body", key="q"))
+        asked.world.clock.advance(passed)
+    found = asked.metrics("/metrics/per-object")
+    assert found.one("harebell_queue_oldest_ready_message_age_seconds", queue="q") == 60.0
+    assert found.values("harebell_queue_oldest_unacked_message_age_seconds") == []
+    peer.send(m.BasicGet("q"))
+    found = asked.metrics("/metrics")
+    assert found.one("harebell_queue_oldest_ready_message_age_seconds") == 20.0
+    assert found.one("harebell_queue_oldest_unacked_message_age_seconds") == 60.0
+    peer.send(m.BasicAck(1))
+    found = asked.metrics("/metrics/detailed", "family=harebell_queue_ages")
+    assert found.values("harebell_detailed_queue_oldest_unacked_message_age_seconds") == []
+    assert found.one("harebell_detailed_queue_oldest_ready_message_age_seconds") == 20.0
+
+
+def test_the_time_that_connections_are_blocked_is_there_by_name_and_in_total() -> None:
+    asked = Asked(World(watermark=10_000))
+    peer = asked.world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.give(publish(b"x" * 12_000, key="q"))
+    asked.world.clock.advance(2_500)
+    name = peer.connection.peer.connection_name
+    found = asked.metrics("/metrics/per-object")
+    assert found.one("harebell_connection_blocked_seconds_total", channel=name) == 2.5
+    found = asked.metrics()
+    assert found.one("harebell_connections_blocked") == 1
+    assert found.one("harebell_connections_blocked_seconds_total") == 2.5
+    assert found.one("rabbitmq_alarms_memory_used_watermark") == 1
+    assert found.one("rabbitmq_alarms_free_disk_space_watermark") == 0
+
+
+def test_syncs_of_both_threads_are_one_histogram() -> None:
+    asked = Asked()
+    asked.syncs.observe(0.002)
+    asked.late_syncs.observe(0.3)
+    found = asked.metrics()
+    assert found.one("harebell_sync_duration_seconds_count") == 2
+    assert found.one("harebell_sync_duration_seconds_bucket", le="0.0025") == 1
+    assert found.one("rabbitmq_io_sync_ops_total") == 2
+    assert found.one("rabbitmq_io_sync_time_seconds_total") == pytest.approx(0.302)
+
+
+def test_the_figures_of_the_node_are_there() -> None:
+    found = Asked().metrics()
+    assert found.one("rabbitmq_erlang_uptime_seconds") == 60.0
+    assert found.one("rabbitmq_disk_space_available_bytes") == 5_000
+    assert found.one("rabbitmq_disk_space_available_limit_bytes") == 50
+    assert found.one("rabbitmq_process_max_tcp_sockets") == 700
+    assert found.one("rabbitmq_process_resident_memory_bytes") > 1_000_000
+    assert 0 < found.one("rabbitmq_process_open_fds") <= found.one("rabbitmq_process_max_fds")
+
+
+def test_a_broker_is_live_and_ready_until_it_is_in_trouble() -> None:
+    asked = Asked()
+    for path in ("/health/live", "/health/ready", "/health/ready/"):
+        assert asked.ask(path) == (200, "application/json", '{"status":"ok"}')
+    asked.trouble = "the broker is stopping"
+    assert asked.ask("/health/live")[0] == 200
+    status, _, body = asked.ask("/health/ready")
+    assert status == 503
+    assert json.loads(body) == {"status": "failed", "reason": "the broker is stopping"}
+
+
+def test_other_paths_and_methods_are_refused_with_a_reason() -> None:
+    asked = Asked()
+    status, _, body = asked.ask("/metric")
+    assert status == 404
+    assert "/metrics/detailed" in json.loads(body)["reason"]
+    assert asked.ask("/metrics", method="POST")[0] == 405
+    assert asked.ask("/metrics/", method="HEAD") == (200, "text/plain; version=0.0.4", "")
+    assert asked.ask("/health/live", method="HEAD")[2] == ""
+
+
+def test_the_plain_path_has_objects_where_that_is_configured() -> None:
+    asked = Asked(per_object=True)
+    asked.world.peer().ask(m.QueueDeclare("q"))
+    assert asked.metrics().one("rabbitmq_queue_messages_ready", queue="q") == 0
+
+
+def test_a_scrape_of_many_queues_does_little_between_two_turns_of_the_loop() -> None:
+    asked = Asked()
+    vhost = asked.world.broker.vhosts["/"]
+    for number in range(2_000):
+        vhost.declare_queue(f"q{number}")
+    looked = 0
+    most = 0
+
+    for piece in asked.scraper.per_object():
+        looked += 1
+        most = max(most, piece.count(b"\n"))
+    assert most <= METRICS_LINES_PER_SLICE + 2
+    # 2,000 queues with about 20 values each, 500 values a slice, and then their text.
+    assert looked > 80
+
+
+def test_a_queue_that_is_deleted_during_a_scrape_is_left_out() -> None:
+    asked = Asked()
+    vhost = asked.world.broker.vhosts["/"]
+    for number in range(1_000):
+        vhost.declare_queue(f"q{number}")
+    steps = asked.scraper.per_object()
+    text = [next(steps) for _ in range(3)]
+    for number in range(500, 1_000):
+        vhost.delete_queue(f"q{number}", None)
+    text += list(steps)
+    assert b'queue="q1"' in b"".join(text)
