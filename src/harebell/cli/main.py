@@ -31,6 +31,7 @@ VERBS = {
     "sql": "Ask queues and tables with SQL, or delete, move and retry messages with it.",
     "spark": "See whether Spark can run here, and make it start faster.",
     "store": "Look into the data directory of a broker that does not run.",
+    "compat": "Install RabbitMQ's command-line tools for this broker.",
 }
 
 ACTED_ON = ("queues", "exchanges", "bindings")

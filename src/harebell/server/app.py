@@ -78,6 +78,7 @@ class App:
         self._turned_away = False
         chooser = Chooser(os.urandom(_SEED_OCTETS))
         host = platform.node() or "localhost"
+        self.node = f"harebell@{host.partition('.')[0]}"
         self.broker = Broker(
             self.storage.store,
             gauge,
@@ -85,7 +86,7 @@ class App:
             EDITOR,
             self.wall,
             chooser,
-            node=f"harebell@{host.partition('.')[0]}",
+            node=self.node,
             # "" declares classic queues without adding `x-queue-type` to their arguments.
             default_queue_type=config.default_queue_type.replace("classic", ""),
             work=Work(self.clock),
@@ -488,6 +489,8 @@ class App:
         gauge = self.broker.gauge
         return {
             "version": __version__,
+            "node": self.node,
+            "rabbitmq_version": self.config.compat_version,
             "implementation": impl.chosen(),
             "loop": type(self.loop).__module__.split(".")[0],
             "pid": os.getpid(),

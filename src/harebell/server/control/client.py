@@ -47,6 +47,19 @@ class NotRunning(ControlError):
     """No broker is running on the data directory."""
 
 
+class CommandError(ControlError):
+    """The broker refused a request.
+
+    Args:
+        data_dir: the data directory of the broker.
+        reason: the reason that it gave, without the name of the data directory.
+    """
+
+    def __init__(self, data_dir: Path, reason: str) -> None:
+        super().__init__(f"the broker on {data_dir} refused: {reason}")
+        self.reason = reason
+
+
 def socket_path(data_dir: Path) -> Path:
     """Return the path of the control socket of a data directory.
 
@@ -197,6 +210,5 @@ def _decoded(line: bytes, data_dir: Path) -> dict[str, Any]:
     except msgspec.DecodeError as error:
         raise ControlError(f"the broker on {data_dir} answered nonsense: {error}") from None
     if answer.get("ok") is not True:
-        refusal = answer.get("error", answer)
-        raise ControlError(f"the broker on {data_dir} refused: {refusal}")
+        raise CommandError(data_dir, str(answer.get("error", answer)))
     return answer

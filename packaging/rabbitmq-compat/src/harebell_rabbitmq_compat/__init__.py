@@ -1,0 +1,1 @@
+"""RabbitMQ's command-line tools for a Harebell broker."""

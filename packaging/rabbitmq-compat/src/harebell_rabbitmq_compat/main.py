@@ -1,0 +1,255 @@
+"""Run a verb of a tool: find it, parse its flags, print its result, and return the exit code.
+
+Output is that of RabbitMQ's tools: a sentence first unless `--quiet`, then the result; errors on
+standard error, with the exit codes of `exits.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from harebell_rabbitmq_compat import exits
+from harebell_rabbitmq_compat.exits import VerbFailed, WrongArguments
+from harebell_rabbitmq_compat.node import Node
+from harebell_rabbitmq_compat.options import CommandLine, parse
+from harebell_rabbitmq_compat.refused import reason_of
+from harebell_rabbitmq_compat.tables import (
+    FORMATTERS,
+    MACHINE_FORMATTERS,
+    Rows,
+    column_names,
+    encoded,
+    lines,
+)
+from harebell_rabbitmq_compat.verb import (
+    CTL,
+    DIAGNOSTICS,
+    PLUGINS,
+    VERBS,
+    Call,
+    Report,
+    Result,
+    Verb,
+)
+
+_INTERRUPTED = 130
+_MODULES = ("accounts", "actions", "broker", "health", "lists", "plugins", "settings")
+_BOOTING_WORDS = ("help", "autocomplete")
+
+
+def rabbitmqctl() -> int:
+    """Run `rabbitmqctl`."""
+    return run(CTL, sys.argv[1:])
+
+
+def rabbitmq_diagnostics() -> int:
+    """Run `rabbitmq-diagnostics`."""
+    return run(DIAGNOSTICS, sys.argv[1:])
+
+
+def rabbitmq_plugins() -> int:
+    """Run `rabbitmq-plugins`."""
+    return run(PLUGINS, sys.argv[1:])
+
+
+def rabbitmqadmin() -> int:
+    """Run `rabbitmqadmin`."""
+    from harebell_rabbitmq_compat.management.main import main
+
+    return main(sys.argv[1:])
+
+
+def rabbitmq_server() -> int:
+    """Become `harebell serve`; `-detached` starts it in a session of its own."""
+    words = [word for word in sys.argv[1:] if word != "-detached"]
+    command = [sys.executable, "-m", "harebell", "serve", *words]
+    if len(words) == len(sys.argv[1:]):
+        os.execv(sys.executable, command)  # noqa: S606  # the broker takes the place of this process
+    import subprocess
+
+    subprocess.Popen(  # noqa: S603  # the user's own arguments
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    return exits.OK
+
+
+def run(tool: str, words: Sequence[str]) -> int:
+    """Run a tool.
+
+    Args:
+        tool: its name.
+        words: its command line.
+
+    Returns:
+        the exit code.
+    """
+    try:
+        return _run(tool, words)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, such as `head`: what is buffered must not fail again at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return exits.OK
+
+
+def _run(tool: str, words: Sequence[str]) -> int:
+    _load_verbs()
+    first = parse(words, {}, {}, strict=False)
+    name = first.arguments[0] if first.arguments else ""
+    if name in _BOOTING_WORDS or first.flags.get("help") or not words:
+        return _help(tool, first)
+    found = VERBS.get(name)
+    if found is None or tool not in found.tools:
+        return _unknown(tool, name)
+    try:
+        line = parse(words, found.flags, found.short, strict=True)
+        _check(found, line)
+        return _execute(found, line)
+    except WrongArguments as error:
+        print(
+            f"Error (argument validation): {error}\nArguments given:\n\t{' '.join(words)}\n\n"
+            f"{_bold('Usage')}\n\n{_usage(tool, found)}",
+            file=sys.stderr,
+        )
+        return error.code
+
+
+def _load_verbs() -> None:
+    from importlib import import_module
+
+    for module in _MODULES:
+        import_module(f"harebell_rabbitmq_compat.verbs.{module}")
+
+
+def _check(found: Verb, line: CommandLine) -> None:
+    """Check the number of arguments and the format.
+
+    Raises:
+        WrongArguments: they are wrong.
+    """
+    count = len(line.arguments) - 1
+    if count < found.least:
+        raise WrongArguments("not enough arguments.")
+    if count > found.most:
+        raise WrongArguments("too many arguments.")
+    if found.columns:
+        unknown = [name for name in column_names(line.arguments[1:]) if name not in found.columns]
+        if unknown:
+            raise WrongArguments(f"Info key(s) {','.join(unknown)} are not supported")
+    formatter = line.flags.get("formatter", "table")
+    if formatter not in FORMATTERS:
+        raise WrongArguments(f"formatter {formatter} is none of {', '.join(FORMATTERS)}")
+
+
+def _execute(found: Verb, line: CommandLine) -> int:
+    flags = line.flags
+    formatter = flags.get("formatter", "table")
+    quiet = bool(flags.get("quiet") or flags.get("silent") or formatter in MACHINE_FORMATTERS)
+
+    def say(text: str) -> None:
+        if not quiet and text:
+            print(text, flush=True)
+
+    node = Node(flags)
+    call = Call(node, line.arguments[1:], flags, say)
+    try:
+        if not quiet:
+            _announce(found, call)
+        result = found.run(call)
+    except VerbFailed as error:
+        if formatter in ("json", "json_stream"):
+            shown: dict[str, Any] = {"message": str(error), "node": node.name, "result": "error"}
+            print(encoded(shown), file=sys.stderr)
+        else:
+            heading = f"{error.heading}\n" if error.heading else ""
+            print(f"{heading}{error}", file=sys.stderr)
+        return error.code
+    _print(result, formatter, flags)
+    return exits.OK
+
+
+def _announce(found: Verb, call: Call) -> None:
+    if found.seconds is not None and not call.flags.get("dry-run"):
+        call.say(f"Timeout: {call.flags.get('timeout', found.seconds)} seconds ...")
+    call.say(found.banner(call) if callable(found.banner) else found.banner)
+
+
+def _print(result: Result, formatter: str, flags: dict[str, Any]) -> None:
+    if isinstance(result, Rows):
+        hidden = flags.get("no-table-headers") or (flags.get("silent") and formatter == "table")
+        for line in lines(result, formatter, headers=not hidden):
+            print(line)
+    elif isinstance(result, Report):
+        print(encoded(result) if formatter in ("json", "json_stream") else result.text)
+    elif result:
+        print(result)
+
+
+# --- help -----------------------------------------------------------------------------------------
+
+
+def _bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if sys.stderr.isatty() else text
+
+
+def _usage(tool: str, found: Verb) -> str:
+    return f"{tool} [--node <node>] [--longnames] [--quiet] {found.name} {found.usage}".rstrip()
+
+
+def _names(tool: str) -> list[str]:
+    return sorted(name for name, each in VERBS.items() if tool in each.tools)
+
+
+def _overview(tool: str) -> str:
+    names = _names(tool)
+    width = max(len(name) for name in names)
+    listed = "\n".join(f"   {name.ljust(width)}  {VERBS[name].summary}" for name in names)
+    return (
+        f"\n{_bold('Usage')}\n\n{tool} [--node <node>] [--timeout <timeout>] [--longnames] "
+        f"[--quiet] <command> [<command options>]\n\nAvailable commands:\n\n{listed}\n\n"
+        f"Use '{tool} help <command>' to learn more about a specific command\n"
+    )
+
+
+def _help(tool: str, line: CommandLine) -> int:
+    arguments = [word for word in line.arguments if word != "help"]
+    if line.arguments[:1] == ["autocomplete"]:
+        for name in _names(tool):
+            if name.startswith(line.arguments[1] if len(line.arguments) > 1 else ""):
+                print(name)
+        return exits.OK
+    if not arguments:
+        print(_overview(tool))
+        return exits.OK if line.arguments or line.flags.get("help") else exits.USAGE
+    found = VERBS.get(arguments[0])
+    if found is None or tool not in found.tools:
+        return _unknown(tool, arguments[0])
+    print(f"\n{_bold('Usage')}\n\n{_usage(tool, found)}\n\n{found.summary}\n")
+    if found.flags:
+        print(f"{_bold('Arguments and Options')}\n")
+        for flag in found.flags:
+            print(f"--{flag}")
+        print()
+    return exits.OK
+
+
+def _unknown(tool: str, name: str) -> int:
+    """Say that a verb is refused or unknown; returns the exit code."""
+    reason = reason_of(name)
+    if reason is not None:
+        print(f"Error:\n{name} is not supported: {reason}", file=sys.stderr)
+        return exits.UNAVAILABLE
+    from harebell.base.names import nearest
+
+    near = nearest(name, _names(tool)) if name else None
+    print(f"\nCommand '{name}' not found. ", file=sys.stderr)
+    print(f"Did you mean '{near}'? \n" if near else _overview(tool), file=sys.stderr)
+    return exits.USAGE

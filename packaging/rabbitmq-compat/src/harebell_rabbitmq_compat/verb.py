@@ -1,0 +1,164 @@
+"""Describe a verb of RabbitMQ's tools once, and what it gets when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from harebell_rabbitmq_compat.exits import NO_USER, SOFTWARE, UNAVAILABLE, VerbFailed
+from harebell_rabbitmq_compat.node import CommandRefused, Node
+from harebell_rabbitmq_compat.tables import Rows
+
+CTL = "rabbitmqctl"
+DIAGNOSTICS = "rabbitmq-diagnostics"
+PLUGINS = "rabbitmq-plugins"
+MANY = 1_000
+"""Most arguments of a verb that takes any number."""
+
+Result = Rows | str | dict[str, Any] | None
+"""What a verb prints: rows, a text, a text for people with an object for JSON, or nothing."""
+
+
+class Report(dict[str, Any]):
+    """An object for JSON, with the text that people get instead.
+
+    Args:
+        text: the text.
+        **members: the object.
+    """
+
+    def __init__(self, text: str, **members: Any) -> None:
+        super().__init__(members)
+        self.text = text
+
+
+class Call:
+    """A verb that was called.
+
+    Args:
+        node: the broker that it is for.
+        arguments: its arguments.
+        flags: its flags.
+        say: prints a line at once, unless `--quiet` was given.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        arguments: list[str],
+        flags: Mapping[str, Any],
+        say: Callable[[str], None],
+    ) -> None:
+        self.node = node
+        self.arguments = arguments
+        self.flags = flags
+        self.say = say
+
+    @property
+    def vhost(self) -> str:
+        """The vhost of `-p`, or `/`."""
+        return str(self.flags.get("vhost", "/"))
+
+    def ask(self, command: str, **given: Any) -> Any:
+        """Run a command of the broker.
+
+        Raises:
+            VerbFailed: it was refused; the exit code is RabbitMQ's for the reason.
+        """
+        try:
+            return self.node.ask(command, **given)
+        except CommandRefused as refusal:
+            raise VerbFailed(*_as_rabbitmq_says(str(refusal))) from None
+
+    def has_vhost(self, name: str) -> bool:
+        """Whether there is a vhost of that name."""
+        return any(row["name"] == name for row in self.ask("vhosts.list"))
+
+    def has_user(self, name: str) -> bool:
+        """Whether there is a user of that name."""
+        return any(row["name"] == name for row in self.ask("users.list"))
+
+
+def _as_rabbitmq_says(reason: str) -> tuple[str, int]:
+    """Return the text and the exit code for a refusal of the broker."""
+    what, _, rest = reason.partition("'")
+    name = rest.partition("':")[0]
+    match what:
+        case "no user ":
+            return f'User "{name}" does not exist', NO_USER
+        case "no vhost ":
+            return f"Virtual host '{name}' does not exist", UNAVAILABLE
+        case "there is a user ":
+            return f'User "{name.partition(chr(39))[0]}" already exists', SOFTWARE
+    return reason, UNAVAILABLE
+
+
+class Verb(NamedTuple):
+    """A verb.
+
+    Args:
+        name: its name.
+        run: executes it.
+        usage: its arguments and flags for the usage line.
+        summary: what it does, in a sentence.
+        least: the least number of arguments.
+        most: the most.
+        flags: its own flags, with the types of their values.
+        short: its own short flags.
+        banner: the sentence that is printed before it runs; "" for none.
+        tools: the tools that have it.
+        seconds: its timeout unless one is given, which is printed; None for no line.
+        columns: the columns that its arguments may name; () if they are no columns.
+    """
+
+    name: str
+    run: Callable[[Call], Result]
+    usage: str
+    summary: str
+    least: int
+    most: int
+    flags: Mapping[str, type]
+    short: Mapping[str, str]
+    banner: Callable[[Call], str] | str
+    tools: tuple[str, ...]
+    seconds: float | None
+    columns: Sequence[str]
+
+
+VERBS: dict[str, Verb] = {}
+"""Every verb that works, by name."""
+
+
+def verb(
+    usage: str = "",
+    *,
+    arguments: tuple[int, int] = (0, 0),
+    flags: Mapping[str, type] | None = None,
+    short: Mapping[str, str] | None = None,
+    banner: Callable[[Call], str] | str = "",
+    tools: tuple[str, ...] = (CTL, DIAGNOSTICS),
+    seconds: float | None = None,
+    columns: Sequence[str] = (),
+    name: str = "",
+) -> Callable[[Callable[[Call], Result]], Callable[[Call], Result]]:
+    """Make a function a verb; the arguments are those of `Verb`."""
+
+    def decorate(run: Callable[[Call], Result]) -> Callable[[Call], Result]:
+        known = name or run.__name__.rstrip("_")
+        summary = (run.__doc__ or "").partition("\n")[0]
+        VERBS[known] = Verb(
+            known,
+            run,
+            usage,
+            summary,
+            *arguments,
+            flags or {},
+            short or {},
+            banner,
+            tools,
+            seconds,
+            columns,
+        )
+        return run
+
+    return decorate

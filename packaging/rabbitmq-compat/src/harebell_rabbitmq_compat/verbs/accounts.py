@@ -1,0 +1,325 @@
+"""Users, passwords, tags, permissions and topic permissions."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from harebell_rabbitmq_compat.exits import DATA, NO_USER, UNAVAILABLE, VerbFailed
+from harebell_rabbitmq_compat.tables import Rows, Word
+from harebell_rabbitmq_compat.verb import CTL, MANY, Call, verb
+
+_ONLY_CTL = (CTL,)
+_FIRST_SALT_BYTES = 4
+
+
+def _password(call: Call, position: int, code: int) -> str:
+    """Return the password from the arguments, or a line of standard input."""
+    if len(call.arguments) > position:
+        return call.arguments[position]
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        return getpass("Password: ")
+    line = sys.stdin.readline()
+    if not line:
+        raise VerbFailed("Password is not provided via argument or stdin", code)
+    return line.rstrip("\r\n")
+
+
+def _require_user(call: Call, name: str) -> None:
+    if not call.has_user(name):
+        raise VerbFailed(f'User "{name}" does not exist', NO_USER)
+
+
+def _require_vhost(call: Call) -> None:
+    if not call.has_vhost(call.vhost):
+        raise VerbFailed(f"Virtual host '{call.vhost}' does not exist", DATA, heading="")
+
+
+# --- users ----------------------------------------------------------------------------------------
+
+
+@verb("[--no-table-headers]", banner="Listing users ...")
+def list_users(call: Call) -> Rows:
+    """Print users and their tags."""
+    rows = [
+        {"user": row["name"], "tags": [Word(tag) for tag in row["tags"]]}
+        for row in call.ask("users.list")
+    ]
+    return Rows(["user", "tags"], rows)
+
+
+@verb(
+    "<username> [<password>]",
+    arguments=(1, 2),
+    flags={"pre-hashed-password": bool},
+    tools=_ONLY_CTL,
+    banner=lambda call: f'Adding user "{call.arguments[0]}" ...',
+)
+def add_user(call: Call) -> str:
+    """Add a user; without a password it is read from standard input."""
+    if call.flags.get("pre-hashed-password"):
+        raise VerbFailed(
+            "users are added with passwords: import a hash with `rabbitmqctl import_definitions`"
+        )
+    password = _password(call, 1, DATA)
+    call.ask("users.add", name=call.arguments[0], password=password)
+    if call.flags.get("quiet") or call.flags.get("silent"):
+        return ""
+    return (
+        "Done. Don't forget to grant the user permissions to some virtual hosts! See "
+        "'rabbitmqctl help set_permissions' to learn more."
+    )
+
+
+@verb(
+    "<username>",
+    arguments=(1, 1),
+    tools=_ONLY_CTL,
+    banner=lambda call: f'Deleting user "{call.arguments[0]}" ...',
+)
+def delete_user(call: Call) -> None:
+    """Delete a user and close its connections."""
+    call.ask("users.delete", name=call.arguments[0])
+
+
+@verb(
+    "<username> [<password>]",
+    arguments=(1, 2),
+    tools=_ONLY_CTL,
+    banner=lambda call: f'Changing password for user "{call.arguments[0]}" ...',
+)
+def change_password(call: Call) -> None:
+    """Set the password of a user."""
+    _require_user(call, call.arguments[0])
+    call.ask("users.password", name=call.arguments[0], password=_password(call, 1, DATA))
+
+
+@verb(
+    "<username> [<password>]",
+    arguments=(1, 2),
+    banner=lambda call: f'Authenticating user "{call.arguments[0]}" ...',
+)
+def authenticate_user(call: Call) -> str:
+    """Try a password; fails if it is wrong."""
+    name = call.arguments[0]
+    password = _password(call, 1, DATA)
+    from harebell_rabbitmq_compat.node import CommandRefused
+
+    try:
+        call.node.ask("users.authenticate", name=name, password=password)
+    except CommandRefused:
+        raise VerbFailed(
+            f"Error: failed to authenticate user \"{name}\"\nuser '{name}' - invalid credentials",
+            DATA,
+        ) from None
+    return "Success"
+
+
+@verb(
+    "<username>",
+    arguments=(1, 1),
+    tools=_ONLY_CTL,
+    banner=lambda call: f'Clearing password for user "{call.arguments[0]}" ...',
+)
+def clear_password(call: Call) -> None:
+    """Make logins with a password fail for a user."""
+    name = call.arguments[0]
+    _require_user(call, name)
+    import secrets
+
+    # A password that is not kept: a login with a password fails from here on.
+    call.ask("users.password", name=name, password=secrets.token_urlsafe(48))
+
+
+@verb(
+    "<username> <tag> [...]",
+    arguments=(1, MANY),
+    tools=_ONLY_CTL,
+    banner=lambda call: (
+        f'Setting tags for user "{call.arguments[0]}" to [{", ".join(_tags(call))}] ...'
+    ),
+)
+def set_user_tags(call: Call) -> None:
+    """Replace the tags of a user."""
+    call.ask("users.tags", name=call.arguments[0], tags=_tags(call))
+
+
+def _tags(call: Call) -> list[str]:
+    return [tag for word in call.arguments[1:] for tag in word.split(",") if tag]
+
+
+@verb(
+    "<plaintext password>",
+    arguments=(0, 1),
+    tools=_ONLY_CTL,
+    banner="Will hash password",
+)
+def hash_password(call: Call) -> str:
+    """Print the salted SHA-256 hash of a password, as definitions have it."""
+    import base64
+    import hashlib
+    import secrets
+
+    salt = secrets.token_bytes(_FIRST_SALT_BYTES)
+    password = _password(call, 0, DATA)
+    digest = hashlib.sha256(salt + password.encode()).digest()
+    return base64.b64encode(salt + digest).decode()
+
+
+# --- permissions ----------------------------------------------------------------------------------
+
+
+@verb(
+    "[--vhost <vhost>] [--no-table-headers]",
+    banner=lambda call: f'Listing permissions for vhost "{call.vhost}" ...',
+)
+def list_permissions(call: Call) -> Rows:
+    """Print who may do what in a vhost."""
+    _require_vhost(call)
+    rows = call.ask("permissions.list", vhost=call.vhost)
+    return Rows(["user", "configure", "write", "read"], rows)
+
+
+@verb(
+    "[--no-table-headers] <username>",
+    arguments=(1, 1),
+    banner=lambda call: f'Listing permissions for user "{call.arguments[0]}" ...',
+)
+def list_user_permissions(call: Call) -> Rows:
+    """Print the permissions of a user in every vhost."""
+    name = call.arguments[0]
+    if not call.has_user(name):
+        raise VerbFailed(f'{{:no_such_user, "{name}"}}', UNAVAILABLE)
+    rows = call.ask("permissions.list", user=name)
+    return Rows(["vhost", "configure", "write", "read"], rows)
+
+
+@verb(
+    "[--vhost <vhost>] <username> <conf> <write> <read>",
+    arguments=(4, 4),
+    tools=_ONLY_CTL,
+    banner=lambda call: (
+        f'Setting permissions for user "{call.arguments[0]}" in vhost "{call.vhost}" ...'
+    ),
+)
+def set_permissions(call: Call) -> None:
+    """Set what a user may configure, write and read in a vhost."""
+    name, configure, write, read = call.arguments
+    if not call.has_vhost(call.vhost):
+        raise VerbFailed(f"Virtual host {call.vhost} does not exist", UNAVAILABLE)
+    if not call.has_user(name):
+        raise VerbFailed(f"User {name} does not exist", NO_USER)
+    call.ask(
+        "permissions.set", user=name, vhost=call.vhost, configure=configure, write=write, read=read
+    )
+
+
+@verb(
+    "<username> <conf> <write> <read>",
+    arguments=(4, 4),
+    tools=_ONLY_CTL,
+    banner=lambda call: (
+        f'Setting permissions for user "{call.arguments[0]}" in all virtual hosts ...'
+    ),
+)
+def set_permissions_globally(call: Call) -> None:
+    """Set the permissions of a user in every vhost that there is."""
+    name, configure, write, read = call.arguments
+    _require_user(call, name)
+    for row in call.ask("vhosts.list"):
+        call.ask(
+            "permissions.set",
+            user=name,
+            vhost=row["name"],
+            configure=configure,
+            write=write,
+            read=read,
+        )
+
+
+@verb(
+    "[--vhost <vhost>] <username>",
+    arguments=(1, 1),
+    tools=_ONLY_CTL,
+    banner=lambda call: (
+        f'Clearing permissions for user "{call.arguments[0]}" in vhost "{call.vhost}" ...'
+    ),
+)
+def clear_permissions(call: Call) -> None:
+    """Remove the permissions of a user in a vhost."""
+    name = call.arguments[0]
+    if not call.has_user(name):
+        raise VerbFailed(f"User {name} does not exist", NO_USER)
+    _require_vhost(call)
+    # RabbitMQ clears permissions that are not there without an error.
+    if call.ask("permissions.list", user=name, vhost=call.vhost):
+        call.ask("permissions.clear", user=name, vhost=call.vhost)
+
+
+# --- topic permissions ----------------------------------------------------------------------------
+
+
+@verb(
+    "[--vhost <vhost>] [--no-table-headers]",
+    banner=lambda call: f'Listing topic permissions for vhost "{call.vhost}" ...',
+)
+def list_topic_permissions(call: Call) -> Rows:
+    """Print topic permissions in a vhost."""
+    _require_vhost(call)
+    rows = call.ask("topic-permissions.list", vhost=call.vhost)
+    return Rows(["user", "exchange", "write", "read"], rows)
+
+
+@verb(
+    "[--no-table-headers] <username>",
+    arguments=(1, 1),
+    banner=lambda call: f'Listing topic permissions for user "{call.arguments[0]}" ...',
+)
+def list_user_topic_permissions(call: Call) -> Rows:
+    """Print the topic permissions of a user in every vhost."""
+    name = call.arguments[0]
+    if not call.has_user(name):
+        raise VerbFailed(f'{{:no_such_user, "{name}"}}', UNAVAILABLE)
+    rows = call.ask("topic-permissions.list", user=name)
+    return Rows(["vhost", "exchange", "write", "read"], rows)
+
+
+@verb(
+    "[--vhost <vhost>] <username> <exchange> <write> <read>",
+    arguments=(4, 4),
+    tools=_ONLY_CTL,
+    banner=lambda call: (
+        f'Setting topic permissions on "{call.arguments[1]}" for user "{call.arguments[0]}" in '
+        f'vhost "{call.vhost}" ...'
+    ),
+)
+def set_topic_permissions(call: Call) -> None:
+    """Set the routing keys that a user may use with an exchange."""
+    name, exchange, write, read = call.arguments
+    _require_user(call, name)
+    _require_vhost(call)
+    given: dict[str, Any] = {"exchange": exchange, "write": write, "read": read}
+    call.ask("topic-permissions.set", user=name, vhost=call.vhost, **given)
+
+
+@verb(
+    "[--vhost <vhost>] <username> [<exchange>]",
+    arguments=(1, 2),
+    tools=_ONLY_CTL,
+    banner=lambda call: (
+        f'Clearing topic permissions for user "{call.arguments[0]}" in vhost "{call.vhost}" ...'
+    ),
+)
+def clear_topic_permissions(call: Call) -> None:
+    """Remove topic permissions of a user, for one exchange or all."""
+    name = call.arguments[0]
+    exchange = call.arguments[1] if len(call.arguments) > 1 else None
+    _require_user(call, name)
+    _require_vhost(call)
+    held = [
+        row["exchange"] for row in call.ask("topic-permissions.list", user=name, vhost=call.vhost)
+    ]
+    if held if exchange is None else exchange in held:
+        call.ask("topic-permissions.clear", user=name, vhost=call.vhost, exchange=exchange)
