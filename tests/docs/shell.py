@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.docs.markdown import Block
+from tests.docs.markdown import ROOT, Block
 from tests.running import RunningBroker, command, environment
 
 _SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)harebell serve\b(.*)")
@@ -104,6 +104,8 @@ def _run(text: str, broker: RunningBroker, files: Path) -> list[str]:
         "HAREBELL_DATA_DIR": str(broker.data_dir),
         "HAREBELL_PIPELINES": str(files / "registry"),
         "PATH": f"{Path(command()).parent}:/usr/bin:/bin",
+        # RabbitMQ's tools are a distribution of their own, which is not installed for the tests.
+        "PYTHONPATH": str(ROOT / "packaging" / "rabbitmq-compat" / "src"),
     }
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", text.replace(":5672", f":{broker.port}")],

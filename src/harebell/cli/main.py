@@ -26,6 +26,7 @@ VERBS = {
     "get": "Take messages from a queue, if there are any.",
     "dump": "Print every frame between clients and a broker, decoded.",
     "status": "Show what a running broker is doing.",
+    "health": "Check a running broker, for probes.",
     **{noun.name: noun.summary.partition("\n")[0] for noun in NOUNS.values()},
     "pipeline": "Run pipelines: queues through SQL into exchanges, tables and files.",
     "sql": "Ask queues and tables with SQL, or delete, move and retry messages with it.",

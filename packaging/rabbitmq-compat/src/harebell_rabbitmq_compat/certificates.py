@@ -27,7 +27,7 @@ def not_after(der: bytes) -> float:
         _, body, _ = _element(der, 0)
         _, body, _ = _element(body, 0)
         position = 0
-        members = []
+        members: list[bytes] = []
         while len(members) < 4:
             tag, value, position = _element(body, position)
             if tag != _VERSION:

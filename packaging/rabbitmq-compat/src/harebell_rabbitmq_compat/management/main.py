@@ -6,7 +6,7 @@ import argparse
 import base64
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -347,7 +347,7 @@ def _help(settings: argparse.Namespace, api: Api, arguments: list[str]) -> None:
 
 def _completion() -> str:
     """Return a completion script for bash: subcommands, and what they take."""
-    kinds = {
+    kinds: dict[str, Iterable[str]] = {
         "list": LISTS,
         "show": REPORTS,
         "declare": DECLARED,
