@@ -30,13 +30,16 @@ def command() -> str:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without the settings of a broker, and with `extra`."""
+    """This process's environment without the settings of a broker, and with `extra`.
+
+    Brokers of tests have no HTTP API unless a test asks for one: its port is one for all.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("HAREBELL_") or name == "HAREBELL_IMPL"
     }
-    return {**kept, **(extra or {})}
+    return {**kept, "HAREBELL_MANAGEMENT_PORT": "0", **(extra or {})}
 
 
 class DidNotStartError(RuntimeError):

@@ -29,6 +29,8 @@ FUNNELS: dict[str, str] = {
     "raised to who waits for its answer",
     "src/harebell/server/control/row_reader.py": "whatever a stream of rows raises in a later turn "
     "is raised to the task that waits for its rows",
+    "src/harebell/server/http/application.py": "an error of one request is answered with 500, and "
+    "leaves the others alone",
     "src/harebell/pipeline/run/running.py": "steps are users' code and may raise anything when "
     "they are made; it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "

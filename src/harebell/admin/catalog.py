@@ -46,6 +46,8 @@ class Noun:
         verb: str = "",
         summary: str = "",
         row: type | None = None,
+        status: int = 0,
+        hidden: bool = False,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Make a function a command; the arguments are those of `Command`."""
         from harebell.admin.command import Command, documentation
@@ -53,7 +55,12 @@ class Noun:
         def decorate(run: Callable[..., Any]) -> Callable[..., Any]:
             name = verb or run.__name__.rstrip("_").replace("_", "-")
             text = summary or documentation(run)
-            self._commands[name] = Command(self, name, run, text, tag, http, row, done=done)
+            self._commands[name] = Command(
+                *(self, name, run, text, tag, http, row),
+                done=done,
+                status=status,
+                hidden=hidden,
+            )
             return run
 
         return decorate
@@ -171,14 +178,19 @@ NOUNS: dict[str, Noun] = {
 }
 """Every noun, in the order in which the command line shows them."""
 
+SERVICE = Noun("service", "What the HTTP API has beside the nouns of the command line.", "service")
+HTTP_NOUNS: dict[str, Noun] = {SERVICE.name: SERVICE}
+"""Nouns whose commands are served over HTTP, and not on the command line."""
+
 
 def find(name: str) -> Command | None:
     """The command of a name such as "queues.purge"; None if there is none."""
     noun, _, verb = name.partition(".")
-    return NOUNS[noun].commands.get(verb) if noun in NOUNS else None
+    known = NOUNS.get(noun) or HTTP_NOUNS.get(noun)
+    return None if known is None else known.commands.get(verb)
 
 
 def commands() -> Iterator[Command]:
     """Every command of every noun."""
-    for noun in NOUNS.values():
+    for noun in (*NOUNS.values(), *HTTP_NOUNS.values()):
         yield from noun.commands.values()

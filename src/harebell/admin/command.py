@@ -26,6 +26,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 """An answer, as JSON has it."""
 
+ANYBODY = ""
 MANAGEMENT = "management"
 MONITORING = "monitoring"
 POLICYMAKER = "policymaker"
 ADMINISTRATOR = "administrator"
-"""Tags of users, as in RabbitMQ: who may run a command over HTTP. The control socket is for the
-user who runs the broker, and asks for none."""
+"""Tags of users, as in RabbitMQ: who may run a command over HTTP. ANYBODY is every user with one of
+these tags. The control socket is for the user who runs the broker, and asks for none."""
 
 
 class Form(Enum):
@@ -68,6 +70,8 @@ class Argument(NamedTuple):
         off: the flag for False, where True is the default.
         choices: the only values it may have.
         example: a value in JSON, for errors.
+        over_http: the default over HTTP, where it is another.
+        body: whether it is the whole body of a request over HTTP.
     """
 
     help: str = ""
@@ -77,6 +81,8 @@ class Argument(NamedTuple):
     off: str | None = None
     choices: tuple[str, ...] = ()
     example: str = ""
+    over_http: Any = None
+    body: bool = False
 
 
 class Parameter(NamedTuple):
@@ -118,6 +124,9 @@ class Command:
         done: the sentence for people when it is done: a template, or a function. Both get the
             arguments and the members of the answer.
         what: the plural of what a list has.
+        status: the status of a successful answer over HTTP. 0 for the usual one: 200 for GET, 201
+            or 204 for PUT (by the member "made" of the answer), 204 for others.
+        hidden: whether it is left out of the command line.
     """
 
     def __init__(
@@ -132,6 +141,8 @@ class Command:
         shown: tuple[str, ...] = (),
         done: str | Sentence = "",
         what: str = "",
+        status: int = 0,
+        hidden: bool = False,
     ) -> None:
         self.noun = noun
         self.verb = verb
@@ -144,6 +155,8 @@ class Command:
         self.shown = shown or self.columns
         self.what = what
         self.done = done
+        self.status = status
+        self.hidden = hidden
         self._fields: Any = None
         self._keywords: dict[str, str] = {}
 
@@ -152,7 +165,7 @@ class Command:
         """Its name on the control socket, such as "queues.purge"."""
         return f"{self.noun.name}.{self.verb}"
 
-    @property
+    @cached_property
     def parameters(self) -> list[Parameter]:
         """Its arguments, in their order."""
         hints = get_type_hints(self.run, include_extras=True)
@@ -164,8 +177,12 @@ class Command:
         """Whether its answer is a `RowStream`."""
         return self.run.__annotations__.get("return") == "RowStream"
 
-    def arguments_of(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments_of(self, fields: Mapping[str, Any], *, strict: bool = True) -> dict[str, Any]:
         """Check the fields of a request; returns the keyword arguments for `run`.
+
+        Args:
+            fields: the values by the names of the arguments.
+            strict: False to accept texts for numbers and booleans.
 
         Raises:
             msgspec.ValidationError: one of them is missing, unknown, or of a wrong type.
@@ -183,7 +200,7 @@ class Command:
             self._fields = msgspec.defstruct(
                 self.verb, fields_of_struct, kw_only=True, forbid_unknown_fields=True
             )
-        checked = msgspec.convert(fields, self._fields)
+        checked = msgspec.convert(fields, self._fields, strict=strict)
         return {keyword: getattr(checked, name) for name, keyword in self._keywords.items()}
 
     def sentence(self, given: Mapping[str, Any], answer: Any) -> str:

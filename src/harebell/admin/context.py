@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.errors import HarebellError
+from harebell.admin.login_attempts import LoginAttempts
+from harebell.base.errors import ErrorKind, HarebellError
 from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -17,8 +19,26 @@ if TYPE_CHECKING:
     from harebell.store.definitions import SqliteDefinitions
 
 
+_SEE_ALL = frozenset(("administrator", "monitoring"))
+"""Tags with which a user sees every vhost."""
+
+
 class CommandRefused(HarebellError):
-    """A command is refused; the text is a sentence that says how to mend it."""
+    """A command is refused.
+
+    Args:
+        text: a sentence that says how to correct it.
+        kind: the reason: what is missing, forbidden, or anything else.
+    """
+
+    def __init__(self, text: str, kind: ErrorKind = ErrorKind.PRECONDITION_FAILED) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def missing(text: str) -> CommandRefused:
+    """Return the refusal for something that does not exist."""
+    return CommandRefused(text, ErrorKind.NOT_FOUND)
 
 
 class AdminContext:
@@ -31,6 +51,11 @@ class AdminContext:
         definitions: where users and permissions are stored.
         clock: returns seconds, monotonic.
         log: takes a level and a line.
+
+    Attributes:
+        actor: the user on whose behalf a command runs over HTTP; None on the control socket, whose
+            user may do everything.
+        login_attempts: counts logins.
     """
 
     def __init__(
@@ -48,6 +73,51 @@ class AdminContext:
         self.definitions = definitions
         self.clock = clock
         self.log = log
+        self.actor: User | None = None
+        self.login_attempts = LoginAttempts()
+
+    def on_behalf_of(self, user: User) -> AdminContext:
+        """Return a context for the commands of a user."""
+        context = copy.copy(self)
+        context.actor = user
+        return context
+
+    def check_node(self, name: str) -> None:
+        """Refuse the name of another node.
+
+        Raises:
+            CommandRefused: NOT_FOUND.
+        """
+        node = self.broker.events.node
+        if name != node:
+            raise missing(f"no node '{name}': this one is '{node}'")
+
+    def may_see(self, vhost: str) -> bool:
+        """True if the actor may see what is in a vhost: with permissions there, or by a tag."""
+        return (
+            self.actor is None
+            or vhost in self.actor.permissions
+            or not _SEE_ALL.isdisjoint(self.actor.tags)
+        )
+
+    def check_permission(self, vhost: VHost, action: str, kind: str, name: str) -> None:
+        """Refuse an action that the actor has no permission for.
+
+        Args:
+            vhost: the vhost.
+            action: configure, write or read.
+            kind: "queue" or "exchange".
+            name: of the queue or exchange.
+
+        Raises:
+            CommandRefused: ACCESS_REFUSED.
+        """
+        if self.actor is None:
+            return
+        from harebell.front.common.permission import check
+        from harebell.front.operations.caller import Caller
+
+        check(Caller(vhost, self.actor, None, self.log), action, kind, name)
 
     def user(self, name: str) -> User:
         """The user of that name.
@@ -58,7 +128,7 @@ class AdminContext:
         found = self.users.get(name)
         if found is None:
             names = [user.name for user in self.users.all()]
-            raise CommandRefused(f"no user '{name}': {did_you_mean(name, names, quote=chr(39))}")
+            raise missing(f"no user '{name}': {did_you_mean(name, names, quote=chr(39))}")
         return found
 
     def vhost(self, name: str) -> VHost:
@@ -69,20 +139,20 @@ class AdminContext:
         """
         found = self.broker.vhosts.get(name)
         if found is None:
-            raise CommandRefused(
+            raise missing(
                 f"no vhost '{name}': {did_you_mean(name, self.broker.vhosts, quote=chr(39))}"
             )
         return found
 
     def vhosts(self, only: str | None) -> list[VHost]:
-        """All vhosts by name, or the one that is asked for.
+        """All vhosts by name that the actor may see, or the one that is asked for.
 
         Raises:
             CommandRefused: there is none of that name.
         """
         if only is not None:
             return [self.vhost(only)]
-        return [vhost for _, vhost in sorted(self.broker.vhosts.items())]
+        return [vhost for name, vhost in sorted(self.broker.vhosts.items()) if self.may_see(name)]
 
     def disconnect(self, reason: str, which: Callable[[BaseConnection], bool]) -> int:
         """Close some connections with 320 and a reason; returns how many."""

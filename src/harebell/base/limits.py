@@ -334,6 +334,40 @@ CONTROL_COMMAND_SECONDS = 60.0
 CONTROL_IMPORT_SECONDS = 600.0
 """Time that the command line waits until definitions are imported."""
 
+# --- HTTP API -----------------------------------------------------------------------------------
+MANAGEMENT_PORT = 15_672
+"""Default port of the HTTP API."""
+HTTP_BODY_BYTES = 20_000_000
+"""Default of the largest request body, as in RabbitMQ."""
+HTTP_BODY_MOST_BYTES = 2_147_483_647
+"""Largest value of that setting."""
+HTTP_BACKLOG_CONNECTIONS = 128
+"""Connections that wait to be accepted."""
+HTTP_CONCURRENT_REQUESTS = 1_000
+"""Open connections above which a request is answered with 503."""
+HTTP_IDLE_SECONDS = 60
+"""Time without a request after which a connection is closed."""
+HTTP_SHUTDOWN_SECONDS = 1
+"""Time that requests have to end when the broker stops."""
+HTTP_REFUSED_SECONDS = 1.0
+"""Delay of the answer to a wrong password after too many of them."""
+HTTP_CHUNK_BYTES = 65_536
+"""Size of the pieces in which an answer is compressed and sent."""
+HTTP_COMPRESS_BYTES = 860
+"""Smallest answer that is compressed: a smaller one fits in one packet anyway."""
+HTTP_COMPRESS_LEVEL = 1
+"""Level of gzip: the fastest."""
+HTTP_PAGE_ROWS = 100
+"""Default size of a page."""
+HTTP_PAGE_MOST_ROWS = 500
+"""Largest page."""
+HTTP_SORT_RUN_ROWS = 256
+"""Rows that are sorted at once; longer lists are merged from such runs."""
+HTTP_CORS_SECONDS = 1_800
+"""Default of the time that browsers may keep the answer of a preflight request."""
+LOGIN_SOURCES = 1_000
+"""Addresses and users whose logins are counted."""
+
 # --- Spark --------------------------------------------------------------------------------------
 SPARK_ROWS_PER_TRIGGER = 250_000
 """Default number of messages in one micro-batch, and of unacknowledged ones."""

@@ -188,6 +188,8 @@ def group_of(noun: Noun) -> NounGroup:
     """Return the verb of a noun, with one action per command."""
     group = NounGroup(noun.name, help=noun.summary, also=noun.also)
     for command in noun.commands.values():
+        if command.hidden:
+            continue
         group.add_command(_by_hand(command) or action_of(command))
     return group
 

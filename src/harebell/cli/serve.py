@@ -98,10 +98,10 @@ def announce(app: App, config: Config) -> None:
     from harebell.cli.main import version_line
 
     click.echo(version_line())
-    for listener in app.listeners:
+    for listener in app.addresses:
         click.echo(f"listening on {listener.shown}")
     click.echo(f"data directory {config.data_dir}")
-    warning = exposure_warning([listener.host for listener in app.listeners], app.users)
+    warning = exposure_warning([listener.host for listener in app.addresses], app.users)
     if warning is not None:
         click.echo(warning, err=True)
     click.echo("Server startup complete")

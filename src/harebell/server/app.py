@@ -10,6 +10,7 @@ import asyncio
 import os
 import platform
 import signal
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,8 @@ from harebell.server.control.dispatcher import Dispatcher
 from harebell.server.disk.flusher import Flusher
 from harebell.server.disk.storage import Storage
 from harebell.server.file_limits import ask_for_more, most_open, shares
+from harebell.server.http.listening import HttpListener
+from harebell.server.http.serving import serve_http
 from harebell.server.logger import Logger, PublishedLog
 from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
 from harebell.server.net.listener import Listener, StartError, listen
@@ -119,6 +122,7 @@ class App:
         self.read_buffer = memoryview(bytearray(limits.READ_BUFFER_BYTES))
         self.small_buffer = self.read_buffer[: limits.SMALL_READ_BYTES]
         self.listeners: list[Listener] = []
+        self.http_listeners: list[HttpListener] = []
         self.tls: ServerTls | None = None
         self._flushing = False
         self._ticking: asyncio.TimerHandle | None = None
@@ -260,6 +264,9 @@ class App:
             self.logger.write,
         )
         dispatcher = Dispatcher(context, self.flush_soon)
+        self.http_listeners = await serve_http(
+            self.config, self._tls_context, self.logger.write, context, dispatcher
+        )
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
         self._look_at_disk()
         self.timers.wake = self._wake_at
@@ -269,6 +276,12 @@ class App:
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._stop.set)
         self.loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def _tls_context(self) -> ssl.SSLContext:
+        """Return the TLS context for new connections; the files are read at the first call."""
+        if self.tls is None:
+            self.tls = ServerTls(self.config, self.logger.write)
+        return self.tls.context
 
     def _reload(self) -> None:
         """Reload the TLS files (SIGHUP)."""
@@ -286,6 +299,8 @@ class App:
         self.logger.write("info", "stopping")
         for listener in self.listeners:
             listener.server.close()
+        for http in self.http_listeners:
+            await http.close()
         now = self.clock()
         for connection in list(self.registry.connections):
             connection.force_close("shutdown", now)
@@ -481,6 +496,11 @@ class App:
             else:
                 self.logger.write("info", f"the disk is no longer low: {room}")
 
+    @property
+    def addresses(self) -> list[Listener | HttpListener]:
+        """Return everything that listens: AMQP first, then HTTP."""
+        return [*self.listeners, *self.http_listeners]
+
     # --- monitoring -------------------------------------------------------------------------------
 
     def overview(self) -> dict[str, Any]:
@@ -496,7 +516,7 @@ class App:
             "pid": os.getpid(),
             "uptime_seconds": round(self.clock() - self.started_at, 3),
             "data_dir": str(self.config.data_dir),
-            "listeners": [listener.shown for listener in self.listeners],
+            "listeners": [each.shown for each in self.addresses],
             "connections": len(connections),
             "channels": sum(len(connection.channels) for connection in connections),
             **self.broker.totals(),

@@ -50,7 +50,7 @@ def test_the_warning_comes_before_the_word_that_it_is_ready(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     listener = SimpleNamespace(host="192.0.2.1", shown="amqp://192.0.2.1:5672")
-    app: Any = SimpleNamespace(listeners=[listener], users=users("guest"))
+    app: Any = SimpleNamespace(addresses=[listener], users=users("guest"))
     announce(app, Config())
     out, err = capfd.readouterr()
     assert out.splitlines()[1] == "listening on amqp://192.0.2.1:5672"

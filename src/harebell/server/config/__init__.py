@@ -66,6 +66,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tls_min_version: str = "tlsv1.2"
     tls_ciphers: str | None = None
     tls_login_from: str = DISTINGUISHED_NAME
+    management_port: int | None = None
+    management_host: str = "127.0.0.1"
+    management_tls_port: int | None = None
+    management_path_prefix: str = ""
+    management_body_max_bytes: int = limits.HTTP_BODY_BYTES
+    management_cors_allow_origins: tuple[str, ...] | None = None
+    management_cors_max_age: int = limits.HTTP_CORS_SECONDS
+    management_csp_policy: str = "script-src 'self'; object-src 'none'"
+    management_hsts_policy: str | None = None
     auth_mechanisms: tuple[str, ...] | None = None
     password_hashing_module: str = SCRYPT
     anonymous_login_user: str | None = None
@@ -257,7 +266,7 @@ def _check_together(config: Config) -> None:
     """Check the rules that involve more than one key."""
     if config.port is None and config.tls_port is None and not config.listen:
         raise ConfigError("port is none, and neither tls_port nor listen is set: set one of them")
-    if config.tls_port is None:
+    if config.tls_port is None and not config.management_tls_port:
         for name in ("tls_cert", "tls_key", "tls_ca", "tls_key_password_file", "tls_ciphers"):
             if getattr(config, name) is not None:
                 raise ConfigError(f"{name} is set but tls_port is not: set tls_port to serve TLS")
@@ -275,7 +284,8 @@ def _check_together(config: Config) -> None:
 def _check_tls(config: Config) -> None:
     for name in ("tls_cert", "tls_key"):
         if getattr(config, name) is None:
-            raise ConfigError(f"tls_port is set but {name} is not: TLS needs the PEM file")
+            key = "management_tls_port" if config.tls_port is None else "tls_port"
+            raise ConfigError(f"{key} is set but {name} is not: TLS needs the PEM file")
     if config.tls_key_password is not None and config.tls_key_password_file is not None:
         raise ConfigError("tls_key_password and tls_key_password_file are both set: leave one out")
     if config.tls_port == config.port != 0:

@@ -288,3 +288,35 @@ def listening(value: Any) -> tuple[tuple[str, str, int], ...]:
             "between them"
         )
     return tuple(each for each in found if each is not None)
+
+
+def path_prefix(value: Any) -> str:
+    """Read the start of paths; a slash at its end is left out."""
+    allowed = "must be a path such as /rabbit, or empty"
+    if not isinstance(value, str):
+        raise ValueError(allowed)
+    path = value.strip().rstrip("/")
+    if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
+        raise ValueError(allowed)
+    return path
+
+
+def header(value: Any) -> str:
+    """Read the value of an HTTP header: printable ASCII."""
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
+        raise ValueError("must be printable ASCII")
+    return value
+
+
+def origins(value: Any) -> tuple[str, ...]:
+    """Read origins of web pages: texts with commas, or a list."""
+    allowed = "must be origins such as https://example.com, or *"
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not words:
+        raise ValueError(allowed)
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(allowed)
+    found = tuple(word.strip().rstrip("/") for word in words if word.strip())
+    if any(word != "*" and not re.fullmatch(r"https?://[^\s/,]+", word) for word in found):
+        raise ValueError(allowed)
+    return found

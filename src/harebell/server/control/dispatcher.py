@@ -57,10 +57,14 @@ class _Execution:
         context: the broker and its users.
         account: the account that the work is charged to.
         run: the command, with its arguments.
+        actor: the user that events name.
     """
 
-    def __init__(self, context: AdminContext, account: Account, run: Callable[[], Any]) -> None:
+    def __init__(
+        self, context: AdminContext, account: Account, run: Callable[[], Any], actor: str
+    ) -> None:
         self._context = context
+        self._actor = actor
         self._account = account
         self._run = run
         self._slices: Slices[Any] | None = None
@@ -73,7 +77,7 @@ class _Execution:
         begun = turns.current is None
         if begun:
             turns.begin_anyway(self._account)
-        events.actor = TOOL_USER
+        events.actor = self._actor
         try:
             if not self._go_on():
                 turns.wait(self._account, self)
@@ -148,14 +152,32 @@ class Dispatcher:
         """
         command = _find(name)
         assert command is not None, "`knows` was asked before"
-        changes = self._context.definitions
         try:
             arguments = command.arguments_of(fields)
-            answer = await self._run(lambda: command.run(self._context, **arguments))
+            answer = await self.run(lambda: command.run(self._context, **arguments))
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
         except (CommandRefused, Refusal, MetadataError) as error:
             return {"ok": False, "error": str(error)}
+        if isinstance(answer, RowStream):
+            return {"ok": True, "rows": self.reader_of(answer)}
+        return {"ok": True, "answer": answer}
+
+    async def run(self, run: Callable[[], Any], actor: str = TOOL_USER) -> Any:
+        """Run a command, and wait until its changes are durable.
+
+        Args:
+            run: the command with its arguments; it may return `Slices`, which have other work in
+                between.
+            actor: the user that events name.
+
+        Raises:
+            CommandRefused, Refusal, MetadataError: the command is refused.
+        """
+        changes = self._context.definitions
+        execution = _Execution(self._context, self._account, run, actor)
+        execution.go_on()
+        answer = await execution.done
         events = self._context.broker.events
         if events.waiting:
             events.tell()
@@ -165,19 +187,11 @@ class Dispatcher:
         else:
             # A command may have caused output of connections, such as connection.close.
             self._flush()
-        if isinstance(answer, RowStream):
-            return {"ok": True, "rows": self.reader_of(answer)}
-        return {"ok": True, "answer": answer}
+        return answer
 
     def reader_of(self, stream: RowStream) -> RowReader:
         """Return a reader of the rows of a command."""
         return RowReader(self._context, self._account, stream)
-
-    def _run(self, run: Callable[[], Any]) -> asyncio.Future[Any]:
-        """Start a command; it runs in slices, with other work in between."""
-        execution = _Execution(self._context, self._account, run)
-        execution.go_on()
-        return execution.done
 
     async def _durable(self) -> None:
         commit = self._context.broker.commit

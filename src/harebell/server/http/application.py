@@ -1,0 +1,267 @@
+"""The ASGI application of the HTTP API: one request, one command.
+
+    request -> route -> user -> rights -> fields -> command, in slices -> rows -> answer
+
+The answer is made in slices of the broker's turns, and sent in pieces with other work in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from email.utils import formatdate
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+
+from harebell.admin.context import CommandRefused
+from harebell.admin.streaming import RowStream
+from harebell.base.errors import HarebellError, Refusal
+from harebell.base.limits import HTTP_CHUNK_BYTES, HTTP_COMPRESS_BYTES, HTTP_COMPRESS_LEVEL
+from harebell.base.slices import Slices
+from harebell.model.metadata import MetadataError
+from harebell.server.http.errors import HttpError, of_refusal, too_large
+from harebell.server.http.fields import REASON_HEADER, fields_of, query_of
+from harebell.server.http.login import Logins
+from harebell.server.http.rights import check_tags, check_vhost
+from harebell.server.http.routes import Routes, segments_of
+from harebell.server.http.rows import encoded, encoded_object, wanted_of
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from harebell.admin.command import Command
+    from harebell.admin.context import AdminContext
+    from harebell.server.config import Config
+    from harebell.server.control.dispatcher import Dispatcher
+    from harebell.server.control.row_reader import RowReader
+
+_JSON = ("content-type", "application/json")
+_ROWS = ("content-type", "application/x-ndjson")
+_GZIP_WINDOW = 31
+"""Makes zlib write the format of gzip."""
+_READS = ("GET", "HEAD")
+
+
+class Answer(NamedTuple):
+    """A response.
+
+    Args:
+        status: the status code.
+        headers: its headers.
+        pieces: its body.
+        rows: the rows that are its body, a line of JSON each; None for none.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    pieces: tuple[bytes, ...] | list[bytes] = ()
+    rows: RowReader | None = None
+
+
+class ManagementApp:
+    """The ASGI application.
+
+    Args:
+        config: the configuration.
+        context: the broker and its users.
+        dispatcher: runs the commands.
+    """
+
+    def __init__(self, config: Config, context: AdminContext, dispatcher: Dispatcher) -> None:
+        self._config = config
+        self._context = context
+        self._dispatcher = dispatcher
+        self._logins = Logins(context)
+        self._headers = [("vary", "accept-encoding, origin"), ("cache-control", "no-cache")]
+        if config.management_csp_policy:
+            self._headers.append(("content-security-policy", config.management_csp_policy))
+        if config.management_hsts_policy:
+            self._headers.append(("strict-transport-security", config.management_hsts_policy))
+
+    @cached_property
+    def routes(self) -> Routes:
+        """The routes of all commands, whose files are imported at the first request."""
+        from harebell.admin.catalog import commands
+
+        return Routes(commands())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        request = Request(scope, receive)
+        try:
+            answer = await self._answer(request)
+        except HttpError as error:
+            answer = Answer(error.status, (_JSON, *error.headers), (error.body,))
+        except Exception as error:  # one request must not stop the broker; the client gets no trace
+            self._context.log("error", f"HTTP {request.method} {scope['path']!r}: {error!r}")
+            failure = HttpError(500, "internal_error", "the request failed: see the broker's log")
+            answer = Answer(500, (_JSON,), (failure.body,))
+        headers = [*self._headers, *self._cors(request)]
+        if answer.rows is None:
+            await _send(answer, headers, request, send)
+        else:
+            await _send_rows(answer.rows, [*headers, *answer.headers], send)
+
+    async def _answer(self, request: Request) -> Answer:
+        scope = request.scope
+        raw = scope.get("raw_path") or scope["path"].encode()
+        segments = segments_of(raw, self._config.management_path_prefix)
+        if request.method == "OPTIONS":
+            return Answer(200, (("allow", ", ".join(self.routes.methods(segments))),))
+        command, path = self.routes.find(request.method, segments)
+        client = scope.get("client")
+        address = client[0] if client else ""
+        user = await self._logins.user_of(request.headers.get("authorization"), address)
+        check_tags(user, command)
+        reads = request.method in _READS
+        if "vhost" in path:
+            check_vhost(user, command, path["vhost"], self._context.broker, reads=reads)
+        body = b"" if reads else await self._body(request)
+        query = query_of(scope["query_string"])
+        mine = query if reads or request.method == "DELETE" else {}
+        reason = request.headers.get(REASON_HEADER)
+        arguments = fields_of(command, path, mine, body, reason)
+        context = self._context.on_behalf_of(user)
+
+        def run() -> Slices[Answer]:
+            answer = command.run(context, **arguments)
+            if isinstance(answer, Generator):
+                answer = yield from answer
+            if isinstance(answer, RowStream):
+                return Answer(200, (_ROWS,), rows=self._dispatcher.reader_of(answer))
+            return (yield from _made(request, command, answer, query))
+
+        try:
+            made: Answer = await self._dispatcher.run(run, user.name)
+        except HttpError:
+            raise
+        except (CommandRefused, Refusal, MetadataError) as error:
+            raise of_refusal(error, reads=reads or request.method == "DELETE") from None
+        except HarebellError as error:
+            raise of_refusal(error) from None
+        return made
+
+    async def _body(self, request: Request) -> bytes:
+        """Read the body.
+
+        Raises:
+            HttpError: 413, it is too large.
+        """
+        most = self._config.management_body_max_bytes
+        length = request.headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > most:
+            raise too_large(most)
+        pieces, size = [], 0
+        async for piece in request.stream():
+            size += len(piece)
+            if size > most:
+                raise too_large(most)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _cors(self, request: Request) -> Iterator[tuple[str, str]]:
+        """Yield the headers that let pages of allowed origins use the API."""
+        origin = request.headers.get("origin")
+        allowed = self._config.management_cors_allow_origins
+        if origin is None or allowed is None or not {origin, "*"}.intersection(allowed):
+            return
+        yield ("access-control-allow-origin", origin)
+        yield ("access-control-allow-credentials", "true")
+        yield ("access-control-expose-headers", "location")
+        if request.method == "OPTIONS":
+            yield ("access-control-max-age", str(self._config.management_cors_max_age))
+            yield ("access-control-allow-methods", "HEAD, GET, POST, PUT, DELETE, OPTIONS")
+            yield ("access-control-allow-headers", "authorization, content-type, x-reason")
+
+
+def _made(request: Request, command: Command, answer: Any, query: dict[str, str]) -> Slices[Answer]:
+    """Make the response of a command."""
+    if request.method in _READS or command.status == 200:
+        wanted = wanted_of(query if request.method in _READS else {})
+        if isinstance(answer, list):
+            pieces = yield from encoded(answer, wanted)
+        else:
+            pieces = encoded_object(answer, wanted)
+        return Answer(200, (_JSON,), pieces)
+    if request.method == "PUT" and isinstance(answer, dict) and answer.get("made"):
+        return Answer(201)
+    if command.status:
+        location = answer.get("location") if isinstance(answer, dict) else None
+        return Answer(command.status, () if location is None else (("location", location),))
+    return Answer(204)
+
+
+async def _send(
+    answer: Answer, headers: list[tuple[str, str]], request: Request, send: Send
+) -> None:
+    pieces = list(answer.pieces)
+    size = sum(map(len, pieces))
+    headers = [("date", formatdate(usegmt=True)), *headers, *answer.headers]
+    if size >= HTTP_COMPRESS_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
+        headers.append(("content-encoding", "gzip"))
+        compressed = []
+        for piece in _compressed(pieces):
+            compressed.append(piece)
+            await asyncio.sleep(0)
+        pieces = compressed
+        size = sum(map(len, pieces))
+    if answer.status != 204:
+        headers.append(("content-length", str(size)))
+    await _begin(answer.status, headers, send)
+    if request.method != "HEAD":
+        for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await asyncio.sleep(0)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _send_rows(rows: RowReader, headers: list[tuple[str, str]], send: Send) -> None:
+    """Send rows while they are made; the next ones are made when the client has read these."""
+    start = [("date", formatdate(usegmt=True)), *headers]
+    began = False
+    try:
+        found = await rows.next()
+        await _begin(200, start, send)
+        began = True
+        while found:
+            lines = b"".join(msgspec.json.encode(row) + b"\n" for row in found)
+            await send({"type": "http.response.body", "body": lines, "more_body": True})
+            found = await rows.next()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    except (CommandRefused, Refusal) as error:
+        failure = of_refusal(error)
+        if not began:
+            await _begin(failure.status, start, send)
+        await send({"type": "http.response.body", "body": failure.body + b"\n"})
+    finally:
+        rows.close()
+
+
+async def _begin(status: int, headers: list[tuple[str, str]], send: Send) -> None:
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+        }
+    )
+
+
+def _compressed(pieces: list[bytes]) -> Iterator[bytes]:
+    """Compress pieces of a body, each of at most HTTP_CHUNK_BYTES at a time."""
+    compress = zlib.compressobj(HTTP_COMPRESS_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+    for piece in pieces:
+        for at in range(0, len(piece), HTTP_CHUNK_BYTES):
+            yield compress.compress(piece[at : at + HTTP_CHUNK_BYTES])
+    yield compress.flush()
+
+
+def application(
+    config: Config, context: AdminContext, dispatcher: Dispatcher
+) -> Callable[..., Any]:
+    """Return the ASGI application of a broker."""
+    return ManagementApp(config, context, dispatcher)

@@ -1,0 +1,89 @@
+"""Errors of the HTTP API, with the status and the body of RabbitMQ's."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harebell.base.errors import ErrorKind, HarebellError
+
+REALM = 'Basic realm="RabbitMQ Management"'
+
+
+class HttpError(HarebellError):
+    """A request is refused.
+
+    Args:
+        status: the status code.
+        error: a short name of the error.
+        reason: a sentence for the user.
+        headers: more headers of the response.
+    """
+
+    def __init__(
+        self, status: int, error: str, reason: str, headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.error = error
+        self.reason = reason
+        self.headers = headers
+
+    @property
+    def body(self) -> bytes:
+        """Return the body of the response."""
+        return msgspec.json.encode({"error": self.error, "reason": self.reason})
+
+
+def not_found(reason: str = "Not Found") -> HttpError:
+    """Return the error for what does not exist."""
+    return HttpError(404, "Object Not Found", reason)
+
+
+def bad_request(reason: str) -> HttpError:
+    """Return the error for a request that is wrong."""
+    return HttpError(400, "bad_request", reason)
+
+
+def not_authorised(reason: str) -> HttpError:
+    """Return the error for a user without the rights; RabbitMQ answers 401 to them."""
+    return HttpError(401, "not_authorised", reason)
+
+
+def not_authenticated(reason: str) -> HttpError:
+    """Return the error for a request without a valid login."""
+    return HttpError(401, "not_authorized", reason, (("www-authenticate", REALM),))
+
+
+def too_large(limit: int) -> HttpError:
+    """Return the error for a body above a limit in bytes."""
+    return HttpError(
+        413,
+        "payload_too_large",
+        f"the body has more than {limit} bytes: raise management_body_max_bytes, or send less",
+    )
+
+
+def not_allowed(method: str, allowed: list[str]) -> HttpError:
+    """Return the error for a method that a path does not have."""
+    methods = ", ".join(allowed)
+    return HttpError(
+        405,
+        "Method Not Allowed",
+        f"this path has no {method}: it has {methods}",
+        (("allow", methods),),
+    )
+
+
+def of_refusal(refusal: HarebellError, *, reads: bool = False) -> HttpError:
+    """Return the error for a command that was refused.
+
+    Args:
+        refusal: its error.
+        reads: whether the request reads or deletes: RabbitMQ has another word for these.
+    """
+    kind = getattr(refusal, "kind", ErrorKind.PRECONDITION_FAILED)
+    if kind is ErrorKind.NOT_FOUND:
+        return not_found(str(refusal)) if reads else HttpError(404, "not_found", str(refusal))
+    if kind is ErrorKind.ACCESS_REFUSED:
+        return not_authorised(str(refusal))
+    return bad_request(str(refusal))

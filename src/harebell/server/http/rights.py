@@ -1,0 +1,64 @@
+"""Check what a user may do over HTTP, by the user's tags and permissions in vhosts.
+
+The tags are RabbitMQ's. `administrator` may do everything, `monitoring` and `policymaker` also what
+`management` may. A command on one vhost needs permissions there: for reading, `monitoring` and
+`administrator` do without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.admin.command import ADMINISTRATOR, ANYBODY, MANAGEMENT, MONITORING, POLICYMAKER
+from harebell.server.http.errors import not_authorised
+
+if TYPE_CHECKING:
+    from harebell.admin.command import Command
+    from harebell.auth.users import User
+    from harebell.model.broker import Broker
+
+MANAGERS = frozenset((MANAGEMENT, POLICYMAKER, MONITORING, ADMINISTRATOR))
+ALLOWED = {
+    ANYBODY: MANAGERS,
+    MANAGEMENT: MANAGERS,
+    MONITORING: frozenset((MONITORING, ADMINISTRATOR)),
+    POLICYMAKER: frozenset((POLICYMAKER, ADMINISTRATOR)),
+    ADMINISTRATOR: frozenset((ADMINISTRATOR,)),
+}
+"""The tags with which a user may run a command, by the tag of the command."""
+_REASONS = {
+    MONITORING: "Not monitor user",
+    POLICYMAKER: "Not policymaker user",
+    ADMINISTRATOR: "Not administrator user",
+}
+
+
+def check_tags(user: User, command: Command) -> None:
+    """Refuse a user without a tag for a command.
+
+    Raises:
+        HttpError: 401.
+    """
+    if not MANAGERS.intersection(user.tags):
+        raise not_authorised("Not management user")
+    if not ALLOWED[command.tag].intersection(user.tags):
+        raise not_authorised(_REASONS[command.tag])
+
+
+def check_vhost(user: User, command: Command, vhost: str, broker: Broker, *, reads: bool) -> None:
+    """Refuse a command on a vhost that the user may not see, or not open.
+
+    Args:
+        user: the user.
+        command: the command.
+        vhost: the name of the vhost; a missing one is left to the command.
+        broker: the broker.
+        reads: whether the command only reads.
+
+    Raises:
+        HttpError: 401.
+    """
+    if command.tag == ADMINISTRATOR or vhost not in broker.vhosts or vhost in user.permissions:
+        return
+    if not (reads and ALLOWED[MONITORING].intersection(user.tags)):
+        raise not_authorised("User not authorised to access virtual host")

@@ -1,0 +1,69 @@
+"""Serve the HTTP API of a broker on its configured ports."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import MANAGEMENT_PORT
+from harebell.server.http.listening import INSTALL, HttpListener, is_installed, open_listener
+from harebell.server.net.tls import StartError
+
+if TYPE_CHECKING:
+    from harebell.admin.context import AdminContext
+    from harebell.server.config import Config
+    from harebell.server.control.dispatcher import Dispatcher
+
+
+def port_of(config: Config) -> int:
+    """Return the port for plain HTTP; 0 for none.
+
+    By default that is 15672, and none for a broker that takes a free port for AMQP: several of
+    them may run on one machine.
+    """
+    if config.management_port is not None:
+        return config.management_port
+    return 0 if config.port == 0 else MANAGEMENT_PORT
+
+
+async def serve_http(
+    config: Config,
+    tls: Callable[[], ssl.SSLContext],
+    log: Callable[[str, str], None],
+    context: AdminContext,
+    dispatcher: Dispatcher,
+) -> list[HttpListener]:
+    """Open the listeners of the HTTP API.
+
+    Args:
+        config: the configuration.
+        tls: returns the TLS context for new connections.
+        log: takes a level and a line.
+        context: the broker and its users.
+        dispatcher: runs commands.
+
+    Raises:
+        StartError: a port cannot be listened on, or packages are missing for a configured port.
+    """
+    port, tls_port = port_of(config), config.management_tls_port or 0
+    if not (port or tls_port):
+        return []
+    if not is_installed():
+        if config.management_port or tls_port:
+            key = "management_port" if config.management_port else "management_tls_port"
+            raise StartError(f"{key} is set, and the packages for HTTP are missing: {INSTALL}")
+        log("info", f"no HTTP API: its packages are missing ({INSTALL})")
+        return []
+    # Imported here, so that a broker without HTTP starts as fast as before.
+    from harebell.server.http.application import application
+
+    app = application(config, context, dispatcher)
+    listeners = []
+    if port:
+        listeners.append(await open_listener(app, config.management_host, port, "management_port"))
+    if tls_port:
+        listeners.append(
+            await open_listener(app, config.management_host, tls_port, "management_tls_port", tls)
+        )
+    return listeners
