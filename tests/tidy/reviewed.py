@@ -99,6 +99,7 @@ CIRCLES: dict[tuple[str, ...], str] = {
         "harebell.server.app",
         "harebell.server.net.connection",
         "harebell.server.net.listener",
+        "harebell.server.statistics.node",
     ): "the app opens listeners, which accept connections, which use what the app shares",
     ("harebell.store.commit", "harebell.store.redo"): "a batch writes the redo file with the same "
     "function that writes segments",

@@ -179,7 +179,10 @@ NOUNS: dict[str, Noun] = {
 """Every noun, in the order in which the command line shows them."""
 
 SERVICE = Noun("service", "What the HTTP API has beside the nouns of the command line.", "service")
-HTTP_NOUNS: dict[str, Noun] = {SERVICE.name: SERVICE}
+OVERVIEW = Noun("overview", "Totals and rates of the whole broker.", "overview")
+NODES = Noun("nodes", "The process of the broker.", "nodes")
+HEALTH = Noun("health", "Health checks.", "health")
+HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH)}
 """Nouns whose commands are served over HTTP, and not on the command line."""
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harebell.admin.login_attempts import LoginAttempts
+from harebell.admin.node import NodeFacts
+from harebell.admin.statistics import NoStatistics, Statistics
 from harebell.base.errors import ErrorKind, HarebellError
 from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
     from harebell.auth.users import User, Users
     from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.channel_like import AnyChannel
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.model.broker import Broker
     from harebell.model.vhost import VHost
@@ -41,6 +44,22 @@ def missing(text: str) -> CommandRefused:
     return CommandRefused(text, ErrorKind.NOT_FOUND)
 
 
+class CheckFailed(CommandRefused):
+    """A health check has failed: the status 503 over HTTP.
+
+    Args:
+        reason: the text for `reason` in the answer.
+        **more: further members of the answer.
+
+    Attributes:
+        answer: the body of the answer.
+    """
+
+    def __init__(self, reason: str, **more: Any) -> None:
+        super().__init__(reason)
+        self.answer = {"status": "failed", "reason": reason, **more}
+
+
 class AdminContext:
     """A running broker, for its commands.
 
@@ -51,6 +70,8 @@ class AdminContext:
         definitions: where users and permissions are stored.
         clock: returns seconds, monotonic.
         log: takes a level and a line.
+        statistics: samples of the counters; without them all rates are 0.
+        node: returns the facts about the process.
 
     Attributes:
         actor: the user on whose behalf a command runs over HTTP; None on the control socket, whose
@@ -66,6 +87,8 @@ class AdminContext:
         definitions: SqliteDefinitions,
         clock: Callable[[], float],
         log: Callable[[str, str], None],
+        statistics: Statistics | None = None,
+        node: Callable[[], NodeFacts] = NodeFacts,
     ) -> None:
         self.broker = broker
         self.users = users
@@ -73,6 +96,8 @@ class AdminContext:
         self.definitions = definitions
         self.clock = clock
         self.log = log
+        self.statistics = statistics or NoStatistics()
+        self.node = node
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 
@@ -99,6 +124,14 @@ class AdminContext:
             or vhost in self.actor.permissions
             or not _SEE_ALL.isdisjoint(self.actor.tags)
         )
+
+    def sees_everything(self) -> bool:
+        """True if the actor may see the node, and what other users do."""
+        return self.actor is None or not _SEE_ALL.isdisjoint(self.actor.tags)
+
+    def may_see_work_of(self, user: str) -> bool:
+        """True if the actor may see the connections and channels of a user."""
+        return self.sees_everything() or (self.actor is not None and self.actor.name == user)
 
     def check_permission(self, vhost: VHost, action: str, kind: str, name: str) -> None:
         """Refuse an action that the actor has no permission for.
@@ -153,6 +186,12 @@ class AdminContext:
         if only is not None:
             return [self.vhost(only)]
         return [vhost for name, vhost in sorted(self.broker.vhosts.items()) if self.may_see(name)]
+
+    def channels(self) -> Iterator[tuple[BaseConnection, AnyChannel]]:
+        """Every channel with its connection; a session of AMQP 0-10 is one, too."""
+        for connection in list(self.registry.connections):
+            for channel in list(connection.channels.values()):
+                yield connection, channel
 
     def disconnect(self, reason: str, which: Callable[[BaseConnection], bool]) -> int:
         """Close some connections with 320 and a reason; returns how many."""

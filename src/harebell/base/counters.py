@@ -42,9 +42,10 @@ class Counters:
         redeliver: those of the deliveries that were marked as redelivered.
         ack: acknowledgements.
         seen: the sum of all counters at the last call of `moved`.
+        moved_at: when `moved` was last true; 0 for never.
     """
 
-    __slots__ = (*NAMES, "seen")
+    __slots__ = (*NAMES, "moved_at", "seen")
 
     def __init__(self) -> None:
         self.publish = 0
@@ -59,9 +60,14 @@ class Counters:
         self.redeliver = 0
         self.ack = 0
         self.seen = 0
+        self.moved_at = 0
 
-    def moved(self) -> bool:
-        """True if a counter has changed since the last call."""
+    def moved(self, now: int) -> bool:
+        """True if a counter has changed since the last call.
+
+        Args:
+            now: milliseconds since 1970.
+        """
         total = (
             self.publish
             + self.confirm
@@ -78,6 +84,7 @@ class Counters:
         if total == self.seen:
             return False
         self.seen = total
+        self.moved_at = now
         return True
 
     def add(self, other: Counters) -> int:
@@ -120,15 +127,25 @@ class Traffic:
         recv_cnt: reads.
         send_oct: octets that were sent, without TLS.
         send_cnt: writes.
+        seen: the sum of octets at the last call of `moved`.
     """
 
-    __slots__ = ("recv_cnt", "recv_oct", "send_cnt", "send_oct")
+    __slots__ = ("recv_cnt", "recv_oct", "seen", "send_cnt", "send_oct")
 
     def __init__(self) -> None:
         self.recv_oct = 0
         self.recv_cnt = 0
         self.send_oct = 0
         self.send_cnt = 0
+        self.seen = 0
+
+    def moved(self) -> bool:
+        """True if octets were received or sent since the last call."""
+        total = self.recv_oct + self.send_oct
+        if total == self.seen:
+            return False
+        self.seen = total
+        return True
 
     def add(self, other: Traffic) -> int:
         """Add other counters to these."""

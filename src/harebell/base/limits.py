@@ -368,6 +368,16 @@ HTTP_CORS_SECONDS = 1_800
 LOGIN_SOURCES = 1_000
 """Addresses and users whose logins are counted."""
 
+# --- statistics ---------------------------------------------------------------------------------
+STATISTICS_SECONDS = 5
+"""Interval of the samples of counters, as RabbitMQ's collect_statistics_interval."""
+STATISTICS_KEEP_SECONDS = 605
+"""How long a queue, exchange, channel or connection without traffic keeps its samples."""
+STATISTICS_HISTORIES = 2_000
+"""Queues, exchanges, channels and connections with a history; further ones have rates only."""
+STATISTICS_SLICE_OBJECTS = 200
+"""Objects that the sampler looks at between two checks of the work budget."""
+
 # --- Spark --------------------------------------------------------------------------------------
 SPARK_ROWS_PER_TRIGGER = 250_000
 """Default number of messages in one micro-batch, and of unacknowledged ones."""

@@ -105,6 +105,15 @@ class RunningBroker:
         """Print the answer as JSON, or the sentence."""
         echo(_json(answer) if self.as_json else sentence)
 
+    def print_object(self, answer: dict[str, Any]) -> None:
+        """Print an object as JSON, or a line for each of its members."""
+        if self.as_json:
+            echo(_json(answer))
+            return
+        width = max((len(name) for name in answer), default=0)
+        for name, value in answer.items():
+            echo(f"{name.ljust(width)}{_GAP}{_cell(value)}".rstrip())
+
     def print_table(self, answer: list[dict[str, Any]], columns: Iterable[str]) -> None:
         """Print rows as JSON, or as a table with columns of the necessary width."""
         if self.as_json:
@@ -140,7 +149,7 @@ class _Table:
 
     def print(self, rows: list[dict[str, Any]]) -> None:
         """Print rows, below the names of the columns."""
-        lines = [[_cell(row[name]) for name in self._names] for row in rows]
+        lines = [[_cell(row.get(name, "")) for name in self._names] for row in rows]
         if not self._begun:
             self._begun = True
             lines.insert(0, self._names)
@@ -224,6 +233,9 @@ def action_of(command: Command) -> Verb:
         elif command.done:
             broker.print_done(answer, command.sentence(given, answer))
         else:
+            if isinstance(answer, dict):
+                broker.print_object(answer)
+                return
             if columns != command.shown:
                 answer = [{name: row[name] for name in columns} for row in answer]
             broker.print_table(answer, columns)

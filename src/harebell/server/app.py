@@ -48,6 +48,9 @@ from harebell.server.memory_tuning import Trimmer, bound_collections, collect_ne
 from harebell.server.net.listener import Listener, StartError, listen
 from harebell.server.net.tls import ServerTls
 from harebell.server.password_verifier import PasswordVerifier
+from harebell.server.statistics import node
+from harebell.server.statistics.sampler import Sampler
+from harebell.server.statistics.sampling import Sampling
 
 __all__ = ["App", "StartError", "run"]
 
@@ -76,7 +79,7 @@ class App:
         gauge = Gauge(memory_octets(config.memory_high_watermark))
         self.storage = Storage(config, gauge, self.logger.write)
         self.wall = self.storage.wall
-        segments, self._most_connections = shares(most_open())
+        segments, self.most_connections = shares(most_open())
         self.storage.store.handles.allow(segments)
         self._turned_away = False
         chooser = Chooser(os.urandom(_SEED_OCTETS))
@@ -131,6 +134,10 @@ class App:
         self._trimmer = Trimmer()
         self._stop = asyncio.Event()
         self._control: Any = None
+        self._sampling = Sampling(self.loop, self.wall, self.registry.turns)
+        self.statistics = Sampler(
+            self.broker, self.registry, lambda: node.sampled(self), self.take_samples
+        )
 
     def _make_settings(self, config: Config, host: str) -> Settings:
         """Return the settings that all connections share."""
@@ -262,11 +269,15 @@ class App:
             self.storage.definitions,
             self.clock,
             self.logger.write,
+            self.statistics,
+            lambda: node.facts(self),
         )
         dispatcher = Dispatcher(context, self.flush_soon)
         self.http_listeners = await serve_http(
             self.config, self._tls_context, self.logger.write, context, dispatcher
         )
+        if self.http_listeners:
+            self.take_samples()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
         self._look_at_disk()
         self.timers.wake = self._wake_at
@@ -309,6 +320,7 @@ class App:
         for connection in list(self.registry.connections):
             if connection.transport is not None:
                 connection.transport.abort()
+        self._sampling.stop()
         for handle in (self._ticking, self._alarm):
             if handle is not None:
                 handle.cancel()
@@ -362,11 +374,11 @@ class App:
 
     def has_room(self) -> bool:
         """True if another connection leaves enough file descriptors for the store."""
-        room = len(self.registry.connections) < self._most_connections
+        room = len(self.registry.connections) < self.most_connections
         if not room and not self._turned_away:
             self.logger.write(
                 "warning",
-                f"{self._most_connections} connections are open and more are turned away, for the "
+                f"{self.most_connections} connections are open and more are turned away, for the "
                 f"process may have {most_open()} files and sockets: raise that limit (ulimit -Hn)",
             )
         self._turned_away = not room
@@ -502,6 +514,10 @@ class App:
         return [*self.listeners, *self.http_listeners]
 
     # --- monitoring -------------------------------------------------------------------------------
+
+    def take_samples(self) -> None:
+        """Sample the counters from now on: the HTTP API is served, or a command shows rates."""
+        self._sampling.start(self.statistics)
 
     def overview(self) -> dict[str, Any]:
         """Return the figures of `harebell status`."""

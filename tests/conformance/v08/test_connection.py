@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from harebell.admin.commands.connections import connection_row
+from harebell.admin.context import AdminContext
+from harebell.admin.rows.connections import connection_row
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
@@ -251,10 +252,18 @@ def test_capabilities_mean_nothing_in_0_8(memory: MemorySite) -> None:
 
 
 def test_a_connection_is_listed_with_its_version(memory: MemorySite) -> None:
+    context: Any = AdminContext(
+        memory.broker,
+        memory.users,
+        memory.registry,
+        None,
+        lambda: memory.now,
+        print,  # type: ignore[arg-type]
+    )
     versions = []
     for kind in (Peer8, Peer9):
         peer = kind(memory, memory.connect()).open()
         wire: Any = peer.wire
-        versions.append(connection_row(wire.connection, memory.now)["protocol"])
+        versions.append(connection_row(context, wire.connection)["protocol"])
         peer.close()
     assert versions == ["AMQP 0-8", "AMQP 0-9"]

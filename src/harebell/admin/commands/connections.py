@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.catalog import CHANNELS, CONNECTIONS, CONSUMERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Row, plural
-from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.ranges import Age, Increment, range_of
+from harebell.admin.rows.connections import (
+    ChannelRow,
+    ConnectionRow,
+    ConsumerRow,
+    channel_name,
+    channel_row,
+    connection_row,
+    consumer_row,
+    delivery_stats,
+)
 from harebell.base.limits import NAME_BYTES
 
 if TYPE_CHECKING:
@@ -16,76 +27,18 @@ if TYPE_CHECKING:
 
 OnlyVhost = Annotated[str | None, Argument("Only those of this vhost.", "NAME")]
 Reason = Annotated[str | None, Argument("What the client is told.", "TEXT")]
-_STATES = {"open": "running"}
-"""States of connections for which RabbitMQ has another word."""
 
 # --- connections ----------------------------------------------------------------------------------
-
-
-class ConnectionRow(TypedDict):
-    """What there is to say about a connection."""
-
-    name: str
-    user: str
-    vhost: str
-    state: str
-    channels: int
-    protocol: str
-    peer_host: str
-    peer_port: int
-    host: str
-    port: int
-    ssl: bool
-    timeout: int
-    frame_max: int
-    channel_max: int
-    client_properties: dict[str, Any]
-    connected_seconds: float
-
-
-def connection_row(connection: BaseConnection, now: float) -> ConnectionRow:
-    """What there is to say about a connection."""
-    from harebell.wire import shown
-
-    peer, vhost = connection.peer, connection.vhost
-    state = connection.state.value
-    return {
-        "name": peer.connection_name,
-        "user": connection.user.name,
-        "vhost": "" if vhost is None else vhost.name,
-        "state": "blocked" if connection.blocked else _STATES.get(state, state),
-        "channels": len(connection.channels),
-        "protocol": shown(connection.version),
-        "peer_host": peer.address,
-        "peer_port": peer.port,
-        "host": peer.host,
-        "port": peer.host_port,
-        "ssl": peer.tls,
-        "timeout": connection.heartbeat,
-        "frame_max": connection.frame_max,
-        "channel_max": connection.channel_max,
-        "client_properties": _json(dict(connection.client_properties)),
-        "connected_seconds": round(now - connection.connected_at, 3),
-    }
-
-
-def _json(value: Any) -> Any:
-    """Convert a value of a client's table to one that JSON has."""
-    if isinstance(value, dict):
-        return {str(key): _json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json(item) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    return str(value)
 
 
 def _connections(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
     """Connections by age, also those that have not opened a vhost yet."""
     only = None if vhost is None else context.vhost(vhost)
-    found = [each for each in context.registry.connections if only is None or each.vhost is only]
+    found = [
+        each
+        for each in context.registry.connections
+        if (only is None or each.vhost is only) and context.may_see_work_of(each.user.name)
+    ]
     return sorted(found, key=lambda each: (each.connected_at, str(each.peer)))
 
 
@@ -99,8 +52,30 @@ def _connections(context: AdminContext, vhost: str | None) -> list[BaseConnectio
 )
 def list_connections(context: AdminContext, vhost: OnlyVhost = None) -> list[ConnectionRow]:
     """List connections, the oldest first."""
-    now = context.clock()
-    return [connection_row(each, now) for each in _connections(context, vhost)]
+    return [connection_row(context, each) for each in _connections(context, vhost)]
+
+
+@CONNECTIONS.command("GET /api/connections/{name}", tag=MANAGEMENT)
+def show(
+    context: AdminContext,
+    name: str,
+    data_rates_age: Age = None,
+    data_rates_incr: Increment = None,
+) -> Row:
+    """Show the connection NAME, as `list` shows it, and samples of its octets."""
+    wanted = range_of(data_rates_age, data_rates_incr, "data_rates")
+    return dict(connection_row(context, _connection(context, name), wanted))
+
+
+def _connection(context: AdminContext, name: str) -> BaseConnection:
+    found = [each for each in _connections(context, None) if each.peer.connection_name == name]
+    if not found:
+        raise _no_connection(name)
+    return found[0]
+
+
+def _no_connection(name: str) -> CommandRefused:
+    return missing(f"no connection '{name}': `harebell connections list` shows all by their names")
 
 
 def _checked_reason(reason: str | None) -> str:
@@ -119,9 +94,7 @@ def close(context: AdminContext, name: str, reason: Reason = None) -> Row:
     text = _checked_reason(reason)
     closed = context.disconnect(text, lambda each: each.peer.connection_name == name)
     if not closed:
-        raise CommandRefused(
-            f"no connection '{name}': `harebell connections list` shows all by their names"
-        )
+        raise _no_connection(name)
     context.log("info", f"connection {name} was closed: {text}")
     return {"name": name, "connections_closed": closed}
 
@@ -152,89 +125,71 @@ def close_all(
 # --- channels -------------------------------------------------------------------------------------
 
 
-class ChannelRow(TypedDict):
-    """What there is to say about a channel."""
-
-    name: str
-    connection: str
-    number: int
-    user: str
-    vhost: str
-    transactional: bool
-    confirm: bool
-    consumer_count: int
-    messages_unacknowledged: int
-    messages_unconfirmed: int
-    messages_uncommitted: int
-    acks_uncommitted: int
-    prefetch_count: int
-    global_prefetch_count: int
-
-
 def _channels(
-    context: AdminContext, vhost: str | None
+    connections: list[BaseConnection],
 ) -> Iterator[tuple[BaseConnection, AnyChannel]]:
     """Connections with each of their channels; a session of AMQP 0-10 is one, too."""
-    for connection in _connections(context, vhost):
+    for connection in connections:
         for _, channel in sorted(connection.channels.items()):
             yield connection, channel
-
-
-def _channel_name(connection: BaseConnection, channel: AnyChannel) -> str:
-    """The name of a channel, as RabbitMQ's tools show it."""
-    return f"{connection.peer.connection_name} ({channel.number})"
-
-
-def _channel_row(connection: BaseConnection, channel: AnyChannel) -> ChannelRow:
-    confirms, transaction = channel.confirms, channel.transaction
-    publishes, acks = (0, 0) if transaction is None else transaction.pending()
-    return {
-        "name": _channel_name(connection, channel),
-        "connection": connection.peer.connection_name,
-        "number": channel.number,
-        "user": connection.user.name,
-        "vhost": channel.vhost.name,
-        "transactional": transaction is not None,
-        "confirm": confirms is not None,
-        "consumer_count": len(channel.consumers or ()),
-        "messages_unacknowledged": len(channel.unacked.numbers()),
-        "messages_unconfirmed": 0 if confirms is None else confirms.taken - confirms.sent,
-        "messages_uncommitted": publishes,
-        "acks_uncommitted": acks,
-        "prefetch_count": channel.prefetch,
-        "global_prefetch_count": channel.prefetch_global,
-    }
 
 
 @CHANNELS.listing(
     "channels",
     "GET /api/channels",
     "GET /api/vhosts/{vhost}/channels",
+    "GET /api/connections/{connection}/channels",
     tag=MANAGEMENT,
     row=ChannelRow,
     shown=("name", "user", "vhost", "consumer_count", "messages_unacknowledged", "prefetch_count"),
 )
-def list_channels(context: AdminContext, vhost: OnlyVhost = None) -> list[ChannelRow]:
+def list_channels(
+    context: AdminContext,
+    vhost: OnlyVhost = None,
+    connection: Annotated[str | None, Argument("Only those of this connection.", "NAME")] = None,
+) -> list[ChannelRow]:
     """List channels by connection and number."""
-    return [_channel_row(*each) for each in _channels(context, vhost)]
+    found = (
+        _connections(context, vhost) if connection is None else [_connection(context, connection)]
+    )
+    return [channel_row(context, *each) for each in _channels(found)]
+
+
+@CHANNELS.command("GET /api/channels/{name}", tag=MANAGEMENT, verb="show")
+def show_channel(
+    context: AdminContext,
+    name: str,
+    msg_rates_age: Age = None,
+    msg_rates_incr: Increment = None,
+) -> Row:
+    """Show the channel NAME, as `list` shows it, with its consumers and samples of its counters."""
+    wanted = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
+    every = _channels(_connections(context, None))
+    found = [each for each in every if channel_name(*each) == name]
+    if not found:
+        raise missing(f"no channel '{name}': `harebell channels list` shows all by their names")
+    connection, channel = found[0]
+    consumers = list((channel.consumers or {}).values())
+    by_queue: dict[Any, list[Any]] = {}
+    for consumer in consumers:
+        by_queue.setdefault(consumer.queue, []).append(consumer)
+    return {
+        **channel_row(context, connection, channel, wanted),
+        "consumer_details": [
+            consumer_row(context, connection, channel, each) for each in consumers
+        ],
+        "publishes": [],
+        "deliveries": [
+            {
+                "queue": {"name": queue.name, "vhost": queue.vhost},
+                "stats": delivery_stats(some),
+            }
+            for queue, some in by_queue.items()
+        ],
+    }
 
 
 # --- consumers ------------------------------------------------------------------------------------
-
-
-class ConsumerRow(TypedDict):
-    """What there is to say about a consumer."""
-
-    vhost: str
-    queue_name: str
-    channel: str
-    consumer_tag: str
-    ack_required: bool
-    exclusive: bool
-    priority: int
-    prefetch_count: int
-    messages_unacknowledged: int
-    arguments: dict[str, Any]
 
 
 @CONSUMERS.listing(
@@ -248,18 +203,7 @@ class ConsumerRow(TypedDict):
 def list_consumers(context: AdminContext, vhost: OnlyVhost = None) -> list[ConsumerRow]:
     """List consumers by connection, channel and tag."""
     return [
-        {
-            "vhost": channel.vhost.name,
-            "queue_name": consumer.queue.name,
-            "channel": _channel_name(connection, channel),
-            "consumer_tag": tag,
-            "ack_required": not consumer.no_ack,
-            "exclusive": consumer.exclusive,
-            "priority": consumer.priority,
-            "prefetch_count": consumer.prefetch,
-            "messages_unacknowledged": consumer.unacked,
-            "arguments": _json(dict(consumer.arguments)),
-        }
-        for connection, channel in _channels(context, vhost)
-        for tag, consumer in sorted((channel.consumers or {}).items())
+        consumer_row(context, connection, channel, consumer)
+        for connection, channel in _channels(_connections(context, vhost))
+        for _, consumer in sorted((channel.consumers or {}).items())
     ]

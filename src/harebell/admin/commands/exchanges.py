@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harebell.admin.catalog import BINDINGS, EXCHANGES
 from harebell.admin.command import MANAGEMENT, Argument, Form, Row
-from harebell.admin.context import AdminContext, CommandRefused, checked_name
+from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
+from harebell.admin.ranges import Age, Increment, range_of
+from harebell.admin.rows.exchanges import ExchangeRow, exchange_row
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
@@ -27,38 +29,6 @@ NO_ARGUMENTS: dict[str, Any] = {}
 # --- exchanges ------------------------------------------------------------------------------------
 
 
-class ExchangeRow(TypedDict):
-    """What there is to say about an exchange."""
-
-    vhost: str
-    name: str
-    type: str
-    durable: bool
-    auto_delete: bool
-    internal: bool
-    arguments: dict[str, Any]
-    policy: str
-    messages_delayed: int
-
-
-def exchange_row(vhost: VHost, exchange: Exchange) -> ExchangeRow:
-    """What there is to say about an exchange."""
-    from harebell.model.exchange.delayed import DelayedExchange
-
-    policy = vhost.policies.policy_of(exchange)
-    return {
-        "vhost": vhost.name,
-        "name": exchange.name,
-        "type": exchange.KIND,
-        "durable": exchange.durable,
-        "auto_delete": exchange.auto_delete,
-        "internal": exchange.internal,
-        "arguments": dict(exchange.arguments),
-        "policy": "" if policy is None else policy.name,
-        "messages_delayed": exchange.delayed if isinstance(exchange, DelayedExchange) else 0,
-    }
-
-
 @EXCHANGES.listing(
     "exchanges",
     "GET /api/exchanges",
@@ -70,9 +40,32 @@ def exchange_row(vhost: VHost, exchange: Exchange) -> ExchangeRow:
 def list_exchanges(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ExchangeRow]]:
     """List exchanges by vhost and name; the default exchange has the name ""."""
     return gathered(
-        exchange_row(each, exchange)
+        exchange_row(context, each, exchange)
         for each in context.vhosts(vhost)
         for _, exchange in sorted(each.exchanges.items())
+    )
+
+
+@EXCHANGES.command("GET /api/exchanges/{vhost}/{name}", tag=MANAGEMENT)
+def show(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    msg_rates_age: Age = None,
+    msg_rates_incr: Increment = None,
+) -> Row:
+    """Show an exchange, and samples of its counters; the default exchange has the name ""."""
+    wanted = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
+    where = context.vhost(vhost)
+    exchange = where.exchanges.get(name)
+    if exchange is None:
+        raise _no_exchange(where, name)
+    return {**exchange_row(context, where, exchange, wanted), "incoming": [], "outgoing": []}
+
+
+def _no_exchange(where: VHost, name: str) -> CommandRefused:
+    return missing(
+        f"no exchange '{name}' in vhost '{where.name}': `harebell exchanges list` shows all"
     )
 
 
@@ -115,7 +108,7 @@ def declare(
     )
     if made:
         context.log("info", f"exchange '{name}' in vhost '{where.name}' was declared")
-    return {**exchange_row(where, exchange), "made": made}
+    return {**exchange_row(context, where, exchange), "made": made}
 
 
 @EXCHANGES.command(
@@ -132,9 +125,7 @@ def delete(
     """Delete an exchange and its bindings."""
     where = context.vhost(vhost)
     if name not in where.exchanges:
-        raise CommandRefused(
-            f"no exchange '{name}' in vhost '{where.name}': `harebell exchanges list` shows all"
-        )
+        raise _no_exchange(where, name)
     where.delete_exchange(name, if_unused=if_unused)
     context.log("info", f"exchange '{name}' in vhost '{where.name}' was deleted")
     return {"vhost": where.name, "name": name}

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.catalog import QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
-from harebell.admin.context import AdminContext, CommandRefused, checked_name
+from harebell.admin.context import AdminContext, checked_name, missing
+from harebell.admin.ranges import Age, Increment, range_of
+from harebell.admin.rows.connections import channel_details, consumer_row, delivery_stats
+from harebell.admin.rows.queues import (
+    QueueRanges,
+    QueueRow,
+    head_timestamp,
+    queue_row,
+    reduced_row,
+)
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
@@ -23,70 +32,11 @@ Table = Annotated[
 NO_ARGUMENTS: dict[str, Any] = {}
 
 
-class QueueRow(TypedDict):
-    """What there is to say about a queue."""
-
-    vhost: str
-    name: str
-    type: str
-    durable: bool
-    auto_delete: bool
-    exclusive: bool
-    owner: str
-    arguments: dict[str, Any]
-    policy: str
-    operator_policy: str
-    effective_policy_definition: dict[str, Any]
-    messages_ready: int
-    messages_unacknowledged: int
-    messages_delayed: int
-    messages_leased: int
-    messages: int
-    consumers: int
-    durability: str
-    state: str
-
-
-def queue_row(vhost: VHost, queue: Queue) -> QueueRow:
-    """What there is to say about a queue."""
-    from harebell.model.queue.arguments import queue_type
-
-    policies = vhost.policies
-    ready = queue.ready_count()
-    delayed = queue.delayed_count()
-    owner: Any = queue.owner
-    return {
-        "vhost": vhost.name,
-        "name": queue.name,
-        "type": queue_type(queue.arguments),
-        "durable": queue.durable,
-        "auto_delete": queue.auto_delete,
-        "exclusive": owner is not None,
-        "owner": "" if owner is None else owner.peer.connection_name,
-        "arguments": dict(queue.arguments),
-        "policy": _policy_name(policies.policy_of(queue)),
-        "operator_policy": _policy_name(policies.policy_of(queue, operator=True)),
-        "effective_policy_definition": policies.effective(queue),
-        "messages_ready": ready,
-        "messages_unacknowledged": queue.unacked,
-        "messages_delayed": delayed,
-        "messages_leased": queue.leased,
-        "messages": ready + queue.unacked + delayed + queue.leased,
-        "consumers": len(queue.consumers),
-        "durability": str(policies.durability_of(queue)) if queue.durable else "",
-        "state": "running",
-    }
-
-
-def _policy_name(policy: Any) -> str:
-    return "" if policy is None else str(policy.name)
-
-
 def _find(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
     where = context.vhost(vhost)
     queue = where.queues.get(name)
     if queue is None:
-        raise CommandRefused(
+        raise missing(
             f"no queue '{name}' in vhost '{where.name}': `harebell queues list` shows all"
         )
     return where, queue
@@ -95,6 +45,7 @@ def _find(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
 @QUEUES.listing(
     "queues",
     "GET /api/queues",
+    "GET /api/queues/detailed",
     "GET /api/queues/{vhost}",
     tag=MANAGEMENT,
     row=QueueRow,
@@ -103,14 +54,57 @@ def _find(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
 def list_queues(
     context: AdminContext,
     vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
-) -> Slices[list[QueueRow]]:
+    disable_stats: Annotated[bool, Argument("Leave out what is counted.")] = False,
+    enable_queue_totals: Annotated[
+        bool, Argument("With --disable-stats: do not leave out the numbers of messages.")
+    ] = False,
+) -> Slices[list[Any]]:
     """List queues by vhost and name."""
     return gathered(
-        queue_row(each, queue)
+        reduced_row(context, each, queue, totals=enable_queue_totals)
+        if disable_stats
+        else queue_row(context, each, queue)
         for each in context.vhosts(vhost)
         for _, queue in sorted(each.queues.items())
         if not queue.deleted
     )
+
+
+@QUEUES.command("GET /api/queues/{vhost}/{name}", tag=MANAGEMENT)
+def show(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    lengths_age: Age = None,
+    lengths_incr: Increment = None,
+    msg_rates_age: Age = None,
+    msg_rates_incr: Increment = None,
+) -> Row:
+    """Show a queue with its consumers, and samples of its counters."""
+    wanted = QueueRanges(
+        range_of(lengths_age, lengths_incr, "lengths"),
+        range_of(msg_rates_age, msg_rates_incr, "msg_rates"),
+    )
+    where, queue = _find(context, vhost, name)
+    consumers = [
+        (connection, channel, consumer)
+        for connection, channel in context.channels()
+        for consumer in (channel.consumers or {}).values()
+        if consumer.queue is queue
+    ]
+    by_channel: dict[Any, Any] = {}
+    for connection, channel, consumer in consumers:
+        by_channel.setdefault((connection, channel), []).append(consumer)
+    return {
+        **queue_row(context, where, queue, wanted),
+        "head_message_timestamp": head_timestamp(queue),
+        "consumer_details": [consumer_row(context, *each) for each in consumers],
+        "incoming": [],
+        "deliveries": [
+            {"channel_details": channel_details(*there), "stats": delivery_stats(some)}
+            for there, some in by_channel.items()
+        ],
+    }
 
 
 def declared(known: Mapping[str, Any]) -> str:
@@ -153,7 +147,7 @@ def declare(
     queue.declared()
     if made:
         context.log("info", f"queue '{name}' in vhost '{where.name}' was declared")
-    return {**queue_row(where, queue), "made": made}
+    return {**queue_row(context, where, queue), "made": made}
 
 
 def _purged(known: Mapping[str, Any]) -> str:

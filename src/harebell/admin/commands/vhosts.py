@@ -40,10 +40,34 @@ class VHostRow(TypedDict):
     queues: int
     exchanges: int
     messages: int
+    messages_ready: int
+    messages_unacknowledged: int
+    messages_details: Row
+    messages_ready_details: Row
+    messages_unacknowledged_details: Row
+    message_stats: Row
+    recv_oct: int
+    recv_oct_details: Row
+    send_oct: int
+    send_oct_details: Row
+    cluster_state: dict[str, str]
+    metadata: Row
 
 
-def _row(vhost: VHost) -> VHostRow:
+_SHOWN = (
+    *("name", "description", "tags", "default_queue_type", "durability", "tracing"),
+    *("queues", "exchanges", "messages"),
+)
+
+
+def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> VHostRow:
+    """Return a vhost; `stats` are those of `stats_of`, if it is one of several."""
+    from harebell.admin.commands.overview import stats_of
+
     metadata = vhost.metadata
+    counted = stats_of(context, [vhost])[vhost.name] if stats is None else stats
+    ready = sum(queue.ready_count() for queue in vhost.queues.values())
+    unacknowledged = sum(queue.unacked for queue in vhost.queues.values())
     return {
         "name": vhost.name,
         "description": metadata.description,
@@ -53,16 +77,40 @@ def _row(vhost: VHost) -> VHostRow:
         "tracing": metadata.tracing,
         "queues": len(vhost.queues),
         "exchanges": len(vhost.exchanges),
-        "messages": sum(
-            queue.ready_count() + queue.unacked + queue.leased for queue in vhost.queues.values()
-        ),
+        "messages": ready + unacknowledged + sum(queue.leased for queue in vhost.queues.values()),
+        "messages_ready": ready,
+        "messages_unacknowledged": unacknowledged,
+        "messages_details": counted["messages_details"],
+        "messages_ready_details": counted["messages_ready_details"],
+        "messages_unacknowledged_details": counted["messages_unacknowledged_details"],
+        "message_stats": counted["message_stats"],
+        "recv_oct": counted["recv_oct"],
+        "recv_oct_details": counted["recv_oct_details"],
+        "send_oct": counted["send_oct"],
+        "send_oct_details": counted["send_oct_details"],
+        "cluster_state": {context.broker.events.node: "running"},
+        "metadata": {
+            "description": metadata.description,
+            "tags": list(metadata.tags),
+            "default_queue_type": metadata.default_queue_type,
+        },
     }
 
 
-@VHOSTS.listing("vhosts", "GET /api/vhosts", tag=MANAGEMENT, row=VHostRow)
+@VHOSTS.listing("vhosts", "GET /api/vhosts", tag=MANAGEMENT, row=VHostRow, shown=_SHOWN)
 def list_vhosts(context: AdminContext) -> list[VHostRow]:
     """List vhosts by name."""
-    return [_row(vhost) for vhost in context.vhosts(None)]
+    from harebell.admin.commands.overview import stats_of
+
+    vhosts = context.vhosts(None)
+    stats = stats_of(context, vhosts)
+    return [_row(context, vhost, stats[vhost.name]) for vhost in vhosts]
+
+
+@VHOSTS.command("GET /api/vhosts/{name}", tag=MANAGEMENT)
+def show(context: AdminContext, name: str) -> VHostRow:
+    """Show the vhost NAME."""
+    return _row(context, context.vhost(name))
 
 
 def _changed(
@@ -102,7 +150,7 @@ def add(
     metadata = _changed(Metadata(), description, tags, default_queue_type, durability)
     vhost = context.broker.add_vhost(name, metadata)
     context.log("info", f"vhost '{name}' was added")
-    return _row(vhost)
+    return _row(context, vhost)
 
 
 @VHOSTS.command(verb="set", tag=ADMINISTRATOR, done="vhost '{name}' was changed")
@@ -118,7 +166,7 @@ def set_vhost(
     vhost = context.vhost(name)
     vhost.set_metadata(_changed(vhost.metadata, description, tags, default_queue_type, durability))
     context.log("info", f"the metadata of vhost '{vhost.name}' were changed")
-    return _row(vhost)
+    return _row(context, vhost)
 
 
 @VHOSTS.command(
@@ -166,7 +214,7 @@ def _trace(context: AdminContext, name: str, *, on: bool) -> Row:
     vhost = context.vhost(name)
     vhost.set_metadata(replace(vhost.metadata, tracing=on))
     context.log("info", f"the metadata of vhost '{vhost.name}' were changed")
-    return {**_row(vhost)}
+    return {**_row(context, vhost)}
 
 
 @TRACE.command(verb="on", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is on")

@@ -102,6 +102,11 @@ class Turns:
         return self.units != NO_LIMIT
 
     @property
+    def waiting(self) -> int:
+        """How many users have work that waits for another turn."""
+        return len(self._ready)
+
+    @property
     def busy(self) -> bool:
         """True if something waits for another turn."""
         return bool(self._ready)

@@ -14,5 +14,6 @@ cdef class Exchange:
     cdef public long long routes_epoch
     cdef public long long published
     cdef public long long routed
+    cdef public long long seen
     cdef public str identity
     cdef public long long looked_at

@@ -42,6 +42,7 @@ class Exchange:
         identity: the identity of its log, if the type has one; the vhost or a restart sets it.
         published: messages that were published to it.
         routed: copies of them that queues got.
+        seen: the sum of both at the last call of `moved`.
         looked_at: cost of the last match, if known: bindings and nodes examined.
     """
 
@@ -74,8 +75,17 @@ class Exchange:
         self.routes_epoch = -1
         self.published = 0
         self.routed = 0
+        self.seen = 0
         self.identity = ""
         self.looked_at = 0
+
+    def moved(self) -> bool:
+        """True if a message was published or routed since the last call."""
+        total = self.published + self.routed
+        if total == self.seen:
+            return False
+        self.seen = total
+        return True
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:

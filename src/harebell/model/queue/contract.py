@@ -223,6 +223,10 @@ class Queue:
         """Return how many messages are ready."""
         raise NotImplementedError
 
+    def octets(self) -> int:
+        """Return the bytes of its log, settled records of its segments included."""
+        return 0
+
     def get(self) -> tuple[Message, int, bool] | None:
         """Return the next message as (message, position, redelivered), or None."""
         raise NotImplementedError

@@ -680,6 +680,13 @@ class MessageQueue(Queue):
         count = self.order.count
         return count if self.no_local is None else count + len(self.no_local)
 
+    def octets(self) -> int:
+        """Return the bytes of its logs, or of its ready messages where they are counted."""
+        if self.limits is not None and self.limits.counts and not self.unacked:
+            return self.limits.octets
+        logs = [order.log for _, order in self.order.levels()]
+        return sum([log.octets() for log in logs if log is not None])
+
     # --- settle, requeue, reject ----------------------------------------------------------------
 
     def settle(self, position: int) -> int:

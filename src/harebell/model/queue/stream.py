@@ -296,6 +296,10 @@ class StreamQueue(Queue):
         """Return the log, with its first position; nothing if it is empty."""
         return [(self._log, self._log.first())] if self._log.live() else []
 
+    def octets(self) -> int:
+        """Return the bytes of its log."""
+        return self._log.octets()
+
     # --- messages out ---------------------------------------------------------------------------
 
     def drain(self) -> int:

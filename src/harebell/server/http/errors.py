@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from harebell.admin.context import CheckFailed
 from harebell.base.errors import ErrorKind, HarebellError
 
 REALM = 'Basic realm="RabbitMQ Management"'
@@ -17,21 +20,28 @@ class HttpError(HarebellError):
         error: a short name of the error.
         reason: a sentence for the user.
         headers: more headers of the response.
+        answer: the body, if it is another one.
     """
 
     def __init__(
-        self, status: int, error: str, reason: str, headers: tuple[tuple[str, str], ...] = ()
+        self,
+        status: int,
+        error: str,
+        reason: str,
+        headers: tuple[tuple[str, str], ...] = (),
+        answer: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(reason)
         self.status = status
         self.error = error
         self.reason = reason
         self.headers = headers
+        self._answer = answer
 
     @property
     def body(self) -> bytes:
         """Return the body of the response."""
-        return msgspec.json.encode({"error": self.error, "reason": self.reason})
+        return msgspec.json.encode(self._answer or {"error": self.error, "reason": self.reason})
 
 
 def not_found(reason: str = "Not Found") -> HttpError:
@@ -81,6 +91,8 @@ def of_refusal(refusal: HarebellError, *, reads: bool = False) -> HttpError:
         refusal: its error.
         reads: whether the request reads or deletes: RabbitMQ has another word for these.
     """
+    if isinstance(refusal, CheckFailed):
+        return HttpError(503, "check_failed", str(refusal), answer=refusal.answer)
     kind = getattr(refusal, "kind", ErrorKind.PRECONDITION_FAILED)
     if kind is ErrorKind.NOT_FOUND:
         return not_found(str(refusal)) if reads else HttpError(404, "not_found", str(refusal))

@@ -1,9 +1,14 @@
-"""Get the user name for SASL EXTERNAL from a client certificate."""
+"""Read certificates: the user name for SASL EXTERNAL, and until when they are valid."""
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+from harebell.admin.node import Certificate
 
 DISTINGUISHED_NAME = "distinguished_name"
 """The whole subject in RabbitMQ's format: the last part first, separated by commas."""
@@ -22,6 +27,8 @@ _SHORT = {
     "domainComponent": "DC",
     "userId": "UID",
 }
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+_VERSION, _UTC_TIME, _LONG = 0xA0, 0x17, 0x80
 _SPECIAL = frozenset(',+"\\<>;')
 
 
@@ -50,3 +57,54 @@ def _escaped(value: str) -> str:
     if len(value) > 1 and escaped.endswith(" "):
         escaped = escaped[:-1] + "\\ "
     return escaped
+
+
+def certificates_in(path: str) -> list[Certificate]:
+    """Return the certificates of a PEM file with their ends; [] if it cannot be read."""
+    try:
+        text = Path(path).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return []
+    found = []
+    for block in text.split(_BEGIN)[1:]:
+        try:
+            encoded = ssl.PEM_cert_to_DER_cert(_BEGIN + block.split(_END, 1)[0] + _END)
+            found.append(Certificate(path, _not_after(encoded)))
+        except (ValueError, IndexError):
+            continue
+    return found
+
+
+def _not_after(encoded: bytes) -> int:
+    """Return the end of a certificate in seconds since 1970 (RFC 5280, 4.1).
+
+        Certificate ::= SEQUENCE { tbs SEQUENCE { [0] version OPTIONAL, serialNumber, signature,
+                                                  issuer, validity SEQUENCE { notBefore, notAfter }
+
+    Raises:
+        ValueError, IndexError: it is no certificate.
+    """
+    _, at, _ = _element(encoded, 0)
+    _, at, _ = _element(encoded, at)
+    tag, _, end = _element(encoded, at)
+    skipped = 3 if tag != _VERSION else 4
+    for _ in range(skipped):
+        _, _, at = _element(encoded, at)
+    _, at, _ = _element(encoded, at)
+    _, _, at = _element(encoded, at)
+    tag, start, end = _element(encoded, at)
+    text = encoded[start:end].decode("ascii")
+    if tag == _UTC_TIME:
+        text = ("20" if text < "5" else "19") + text
+    moment = datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    return int(moment.timestamp())
+
+
+def _element(encoded: bytes, at: int) -> tuple[int, int, int]:
+    """Return the tag of an element of DER, and where its content starts and ends."""
+    tag, size, start = encoded[at], encoded[at + 1], at + 2
+    if size & _LONG:
+        octets = size & ~_LONG
+        size = int.from_bytes(encoded[start : start + octets])
+        start += octets
+    return tag, start, start + size

@@ -106,6 +106,10 @@ class Consumers:
         """Return the consumer that is next; None if there is none."""
         return self._ranks[0].head if self.count else None
 
+    def active_tag(self) -> str | None:
+        """Return the tag of the single active consumer; None without one."""
+        return self._active.tag if self._single and self._active is not None else None
+
     def add(self, consumer: Consumer) -> int:
         """Add a consumer after those of equal priority."""
         rank = self._rank_of(consumer)

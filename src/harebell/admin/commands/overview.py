@@ -1,0 +1,221 @@
+"""The commands behind the first page of dashboards: the overview of the broker, and its vhosts."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harebell.admin.catalog import OVERVIEW
+from harebell.admin.command import MANAGEMENT, Row
+from harebell.admin.context import AdminContext
+from harebell.admin.ranges import Age, Increment, range_of
+from harebell.admin.statistics import (
+    NO_SERIES,
+    Range,
+    details,
+    message_stats,
+    with_details,
+)
+from harebell.base.counters import Churn, Counters, Traffic
+from harebell.base.limits import STATISTICS_KEEP_SECONDS, STATISTICS_SLICE_OBJECTS
+from harebell.base.slices import Slices
+from harebell.base.version import VERSION
+
+if TYPE_CHECKING:
+    from harebell.admin.node import Listening
+    from harebell.model.vhost import VHost
+
+PRODUCT = "Harebell"
+_STORED = {"disk_reads": 0, "disk_writes": 0}
+_LENGTHS = ("messages", "messages_ready", "messages_unacknowledged")
+_RETENTION = {"basic": [STATISTICS_KEEP_SECONDS // 60 * 60], "global": [600, 3600, 28800, 86400]}
+
+
+class Totals(NamedTuple):
+    """Counts over some vhosts.
+
+    Args:
+        queues: queues.
+        exchanges: exchanges.
+        consumers: consumers.
+        ready: messages that are ready.
+        unacknowledged: messages that are delivered and not settled.
+    """
+
+    queues: int = 0
+    exchanges: int = 0
+    consumers: int = 0
+    ready: int = 0
+    unacknowledged: int = 0
+
+
+@OVERVIEW.command("GET /api/overview", tag=MANAGEMENT)
+def show(
+    context: AdminContext,
+    lengths_age: Age = None,
+    lengths_incr: Increment = None,
+    msg_rates_age: Age = None,
+    msg_rates_incr: Increment = None,
+) -> Slices[Row]:
+    """Show totals and rates of the whole broker."""
+    lengths = range_of(lengths_age, lengths_incr, "lengths")
+    rates = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
+    return _overview(context, lengths, rates)
+
+
+def _overview(context: AdminContext, lengths: Range | None, rates: Range | None) -> Slices[Row]:
+    from harebell.front.common.settings import COMPATIBLE_VERSION
+
+    vhosts = context.vhosts(None)
+    found = yield from totals_of(vhosts)
+    broker, facts, series = context.broker, context.node(), context.statistics.broker()
+    whole = len(vhosts) == len(broker.vhosts)
+    names = {vhost.name for vhost in vhosts}
+    counters = counters_of(context, None if whole else names)
+    shown = series if whole else NO_SERIES
+    connections = [
+        each for each in context.registry.connections if context.may_see_work_of(each.user.name)
+    ]
+    node = broker.events.node
+    listeners = facts.listeners if context.sees_everything() else ()
+    return {
+        "management_version": COMPATIBLE_VERSION,
+        "rates_mode": "basic",
+        "sample_retention_policies": {**_RETENTION, "detailed": _RETENTION["basic"]},
+        "exchange_types": exchange_types(),
+        "product_version": VERSION,
+        "product_name": PRODUCT,
+        "rabbitmq_version": facts.rabbitmq_version or COMPATIBLE_VERSION,
+        "cluster_name": cluster_name(context),
+        "cluster_tags": {},
+        "node_tags": {},
+        "erlang_version": platform.python_version(),
+        "erlang_full_version": f"{platform.python_implementation()} {platform.python_version()}",
+        "release_series_support_status": "supported",
+        "disable_stats": False,
+        "is_op_policy_updating_enabled": True,
+        "enable_queue_totals": True,
+        "message_stats": {
+            **message_stats(counters, shown, wanted=rates),
+            **with_details(_STORED, NO_SERIES, rates),
+        },
+        "churn_rates": churn_rates(context),
+        "queue_totals": {
+            "messages": found.ready + found.unacknowledged,
+            "messages_ready": found.ready,
+            "messages_unacknowledged": found.unacknowledged,
+            **{f"{name}_details": details(shown, name, lengths) for name in _LENGTHS},
+        },
+        "object_totals": {
+            "channels": sum(len(each.channels) for each in connections),
+            "connections": len(connections),
+            "consumers": found.consumers,
+            "exchanges": found.exchanges,
+            "queues": found.queues,
+        },
+        "statistics_db_event_queue": 0,
+        "node": node,
+        "listeners": [listener_row(each, node) for each in listeners],
+        "contexts": contexts(listeners, node),
+    }
+
+
+def totals_of(vhosts: list[VHost]) -> Slices[Totals]:
+    """Count what is in some vhosts, in slices."""
+    queues = exchanges = consumers = ready = unacknowledged = 0
+    for vhost in vhosts:
+        exchanges += len(vhost.exchanges)
+        for number, queue in enumerate(list(vhost.queues.values())):
+            queues += 1
+            consumers += len(queue.consumers)
+            ready += queue.ready_count()
+            unacknowledged += queue.unacked
+            if number % STATISTICS_SLICE_OBJECTS == 0:
+                yield
+    return Totals(queues, exchanges, consumers, ready, unacknowledged)
+
+
+def counters_of(context: AdminContext, vhosts: set[str] | None) -> Counters:
+    """Return the counters of some vhosts together; None for all."""
+    found = Counters()
+    for (vhost, _), sums in context.registry.sums().items():
+        if vhosts is None or vhost in vhosts:
+            found.add(sums.counters)
+    return found
+
+
+def churn_rates(context: AdminContext) -> dict[str, Any]:
+    """Return what comes and goes, with rates."""
+    churn = context.broker.churn
+    values = {name: getattr(churn, name) for name in Churn.NAMES}
+    return with_details(values, context.statistics.broker())
+
+
+def cluster_name(context: AdminContext) -> str:
+    """Return the name of the cluster: a global parameter, or the name of the node."""
+    name = context.broker.global_parameters.values.get("cluster_name")
+    return name if isinstance(name, str) and name else context.broker.events.node
+
+
+def exchange_types() -> list[Row]:
+    """Return the exchange types."""
+    from harebell.model.exchange import KINDS
+
+    return [
+        {"name": name, "description": f"exchange type {name}", "enabled": True}
+        for name in sorted(KINDS)
+    ]
+
+
+def listener_row(listening: Listening, node: str) -> Row:
+    """Return an address as the overview has it."""
+    return {
+        "node": node,
+        "protocol": listening.protocol,
+        "ip_address": listening.address,
+        "port": listening.port,
+        "socket_opts": {
+            "backlog": 1024,
+            "exit_on_close": False,
+            "linger": [True, 0],
+            "nodelay": True,
+        },
+    }
+
+
+def contexts(listeners: tuple[Listening, ...], node: str) -> list[Row]:
+    """Return the addresses of the HTTP API."""
+    return [
+        {
+            "node": node,
+            "description": "Management",
+            "path": "/",
+            "cowboy_opts": "[]",
+            "ip": each.address,
+            "port": str(each.port),
+            "protocol": each.protocol,
+            "ssl_opts": [],
+        }
+        for each in listeners
+        if each.protocol in ("http", "https")
+    ]
+
+
+def stats_of(context: AdminContext, vhosts: list[VHost]) -> dict[str, Row]:
+    """Return the statistics of some vhosts by name, without their numbers of messages."""
+    counters = {vhost.name: Counters() for vhost in vhosts}
+    traffic = {vhost.name: Traffic() for vhost in vhosts}
+    for (name, _), sums in context.registry.sums().items():
+        if name in counters:
+            counters[name].add(sums.counters)
+            traffic[name].add(sums.traffic)
+    found = {}
+    for name, each in counters.items():
+        series = context.statistics.series(name)
+        octets = {"recv_oct": traffic[name].recv_oct, "send_oct": traffic[name].send_oct}
+        found[name] = {
+            "message_stats": message_stats(each, series),
+            **with_details(octets, series),
+            **{f"{length}_details": details(series, length, None) for length in _LENGTHS},
+        }
+    return found

@@ -1,0 +1,1 @@
+"""Rows of queues, exchanges, connections, channels and consumers, in RabbitMQ's shape."""

@@ -1,0 +1,273 @@
+"""Rows of connections, channels and consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, as_json, moment
+from harebell.admin.statistics import Range, message_stats, with_details
+
+if TYPE_CHECKING:
+    from harebell.admin.context import AdminContext
+    from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.channel_like import AnyChannel
+    from harebell.model.consumer import Consumer
+
+_STATES = {"open": "running"}
+"""States of connections for which RabbitMQ has another word."""
+_MS = 1000
+
+
+class ConnectionRow(TypedDict):
+    """What there is to say about a connection."""
+
+    name: str
+    user: str
+    vhost: str
+    state: str
+    channels: int
+    protocol: str
+    peer_host: str
+    peer_port: int
+    host: str
+    port: int
+    ssl: bool
+    timeout: int
+    frame_max: int
+    channel_max: int
+    client_properties: dict[str, Any]
+    connected_seconds: float
+    connected_at: int
+    user_provided_name: str
+    user_who_performed_action: str
+    auth_mechanism: str
+    node: str
+    type: str
+    recv_oct: int
+    recv_oct_details: dict[str, Any]
+    recv_cnt: int
+    send_oct: int
+    send_oct_details: dict[str, Any]
+    send_cnt: int
+    send_pend: int
+    ssl_protocol: str | None
+    ssl_key_exchange: str | None
+    ssl_cipher: str | None
+    ssl_hash: str | None
+    peer_cert_subject: str | None
+    peer_cert_issuer: str | None
+    peer_cert_validity: str | None
+    garbage_collection: dict[str, int]
+    reductions: int
+    reductions_details: dict[str, float]
+
+
+def connection_row(
+    context: AdminContext, connection: BaseConnection, wanted: Range | None = None
+) -> ConnectionRow:
+    """What there is to say about a connection."""
+    from harebell.wire import shown
+
+    peer, vhost, traffic = connection.peer, connection.vhost, connection.traffic
+    state = connection.state.value
+    given = connection.client_properties.get("connection_name")
+    age = context.clock() - connection.connected_at
+    octets = with_details(
+        {"recv_oct": traffic.recv_oct, "send_oct": traffic.send_oct},
+        context.statistics.series(connection),
+        wanted,
+    )
+    return {
+        "name": peer.connection_name,
+        "user": connection.user.name,
+        "vhost": "" if vhost is None else vhost.name,
+        "state": "blocked" if connection.blocked else _STATES.get(state, state),
+        "channels": len(connection.channels),
+        "protocol": shown(connection.version),
+        "peer_host": peer.address,
+        "peer_port": peer.port,
+        "host": peer.host,
+        "port": peer.host_port,
+        "ssl": peer.tls,
+        "timeout": connection.heartbeat,
+        "frame_max": connection.frame_max,
+        "channel_max": connection.channel_max,
+        "client_properties": as_json(dict(connection.client_properties)),
+        "connected_seconds": round(age, 3),
+        "connected_at": context.broker.clock.ms - round(age * _MS),
+        "user_provided_name": given if isinstance(given, str) else "",
+        "user_who_performed_action": connection.user.name,
+        "auth_mechanism": connection.mechanism,
+        "node": context.broker.events.node,
+        "type": "network",
+        "recv_oct": octets["recv_oct"],
+        "recv_oct_details": octets["recv_oct_details"],
+        "recv_cnt": traffic.recv_cnt,
+        "send_oct": octets["send_oct"],
+        "send_oct_details": octets["send_oct_details"],
+        "send_cnt": traffic.send_cnt,
+        "send_pend": connection.out.size,
+        "ssl_protocol": None,
+        "ssl_key_exchange": None,
+        "ssl_cipher": None,
+        "ssl_hash": None,
+        "peer_cert_subject": peer.certificate or None,
+        "peer_cert_issuer": None,
+        "peer_cert_validity": None,
+        "garbage_collection": GARBAGE_COLLECTION,
+        "reductions": 0,
+        "reductions_details": NO_RATE,
+    }
+
+
+class ChannelRow(TypedDict):
+    """What there is to say about a channel."""
+
+    name: str
+    connection: str
+    number: int
+    user: str
+    vhost: str
+    transactional: bool
+    confirm: bool
+    consumer_count: int
+    messages_unacknowledged: int
+    messages_unconfirmed: int
+    messages_uncommitted: int
+    acks_uncommitted: int
+    prefetch_count: int
+    global_prefetch_count: int
+    state: str
+    node: str
+    connection_details: dict[str, Any]
+    user_who_performed_action: str
+    message_stats: dict[str, Any]
+    idle_since: str | None
+    pending_raft_commands: int
+    garbage_collection: dict[str, int]
+    reductions: int
+    reductions_details: dict[str, float]
+
+
+def channel_name(connection: BaseConnection, channel: AnyChannel) -> str:
+    """The name of a channel, as RabbitMQ's tools show it."""
+    return f"{connection.peer.connection_name} ({channel.number})"
+
+
+def channel_row(
+    context: AdminContext,
+    connection: BaseConnection,
+    channel: AnyChannel,
+    wanted: Range | None = None,
+) -> ChannelRow:
+    """What there is to say about a channel."""
+    confirms, transaction, counters = channel.confirms, channel.transaction, channel.counters
+    publishes, acks = (0, 0) if transaction is None else transaction.pending()
+    idle = None
+    if sum(counters.values()) == counters.seen:
+        idle = context.statistics.idle_since(counters.moved_at)
+    return {
+        "name": channel_name(connection, channel),
+        "connection": connection.peer.connection_name,
+        "number": channel.number,
+        "user": connection.user.name,
+        "vhost": channel.vhost.name,
+        "transactional": transaction is not None,
+        "confirm": confirms is not None,
+        "consumer_count": len(channel.consumers or ()),
+        "messages_unacknowledged": len(channel.unacked.numbers()),
+        "messages_unconfirmed": 0 if confirms is None else confirms.taken - confirms.sent,
+        "messages_uncommitted": publishes,
+        "acks_uncommitted": acks,
+        "prefetch_count": channel.prefetch,
+        "global_prefetch_count": channel.prefetch_global,
+        "state": "flow" if connection.blocked else "running",
+        "node": context.broker.events.node,
+        "connection_details": {
+            "name": connection.peer.connection_name,
+            "peer_host": connection.peer.address,
+            "peer_port": connection.peer.port,
+        },
+        "user_who_performed_action": connection.user.name,
+        "message_stats": message_stats(counters, context.statistics.series(channel), wanted=wanted),
+        "idle_since": None if idle is None else moment(idle),
+        "pending_raft_commands": 0,
+        "garbage_collection": GARBAGE_COLLECTION,
+        "reductions": 0,
+        "reductions_details": NO_RATE,
+    }
+
+
+class ConsumerRow(TypedDict):
+    """What there is to say about a consumer."""
+
+    vhost: str
+    queue_name: str
+    channel: str
+    consumer_tag: str
+    ack_required: bool
+    exclusive: bool
+    priority: int
+    prefetch_count: int
+    messages_unacknowledged: int
+    arguments: dict[str, Any]
+    active: bool
+    activity_status: str
+    queue: dict[str, str]
+    channel_details: dict[str, Any]
+    user_who_performed_action: str
+
+
+def consumer_row(
+    context: AdminContext, connection: BaseConnection, channel: AnyChannel, consumer: Consumer
+) -> ConsumerRow:
+    """What there is to say about a consumer."""
+    queue = consumer.queue
+    single = queue.consumers.active_tag()
+    active = single in (None, consumer.tag)
+    return {
+        "vhost": channel.vhost.name,
+        "queue_name": queue.name,
+        "channel": channel_name(connection, channel),
+        "consumer_tag": consumer.tag,
+        "ack_required": not consumer.no_ack,
+        "exclusive": consumer.exclusive,
+        "priority": consumer.priority,
+        "prefetch_count": consumer.prefetch,
+        "messages_unacknowledged": consumer.unacked,
+        "arguments": as_json(dict(consumer.arguments)),
+        "active": active,
+        "activity_status": "up" if single is None else "single_active" if active else "waiting",
+        "queue": {"name": queue.name, "vhost": queue.vhost},
+        "channel_details": channel_details(connection, channel),
+        "user_who_performed_action": connection.user.name,
+    }
+
+
+def channel_details(connection: BaseConnection, channel: AnyChannel) -> dict[str, Any]:
+    """Return the member `channel_details` of a consumer or a delivery."""
+    return {
+        "name": channel_name(connection, channel),
+        "number": channel.number,
+        "user": connection.user.name,
+        "connection_name": connection.peer.connection_name,
+        "peer_host": connection.peer.address,
+        "peer_port": connection.peer.port,
+        "node": connection.broker.events.node,
+    }
+
+
+def delivery_stats(consumers: Iterable[Consumer]) -> dict[str, Any]:
+    """Return the statistics of the deliveries of some consumers, together."""
+    found = dict.fromkeys(("deliver", "deliver_no_ack", "redeliver", "ack", "deliver_get"), 0)
+    for consumer in consumers:
+        found["deliver_no_ack" if consumer.no_ack else "deliver"] += consumer.delivered
+        found["deliver_get"] += consumer.delivered
+        found["redeliver"] += consumer.redelivered
+        found["ack"] += consumer.acked
+    stats: dict[str, Any] = {}
+    for name, value in found.items():
+        stats[name] = value
+        stats[f"{name}_details"] = {"rate": 0.0}
+    return stats

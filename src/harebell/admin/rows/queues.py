@@ -1,0 +1,214 @@
+"""Rows of queues."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from harebell.admin.command import Row
+from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
+from harebell.admin.statistics import QUEUE_STATS, Range, details, message_stats
+
+if TYPE_CHECKING:
+    from harebell.admin.context import AdminContext
+    from harebell.model.queue.contract import Queue
+    from harebell.model.vhost import VHost
+
+
+class QueueRow(TypedDict):
+    """What there is to say about a queue."""
+
+    vhost: str
+    name: str
+    type: str
+    durable: bool
+    auto_delete: bool
+    exclusive: bool
+    owner: str
+    arguments: dict[str, Any]
+    policy: str
+    operator_policy: str
+    effective_policy_definition: dict[str, Any]
+    messages_ready: int
+    messages_unacknowledged: int
+    messages_delayed: int
+    messages_leased: int
+    messages: int
+    consumers: int
+    durability: str
+    state: str
+    node: str
+    messages_details: dict[str, Any]
+    messages_ready_details: dict[str, Any]
+    messages_unacknowledged_details: dict[str, Any]
+    message_stats: dict[str, Any]
+    idle_since: str | None
+    consumer_utilisation: float
+    consumer_capacity: float
+    exclusive_consumer_tag: str | None
+    single_active_consumer_tag: str | None
+    head_message_timestamp: int | None
+    memory: int
+    message_bytes: int
+    message_bytes_ready: int
+    message_bytes_unacknowledged: int
+    message_bytes_ram: int
+    message_bytes_persistent: int
+    message_bytes_paged_out: int
+    messages_ram: int
+    messages_ready_ram: int
+    messages_unacknowledged_ram: int
+    messages_persistent: int
+    messages_paged_out: int
+    recoverable_slaves: list[str] | None
+    backing_queue_status: dict[str, Any]
+    garbage_collection: dict[str, int]
+    reductions: int
+    reductions_details: dict[str, float]
+
+
+class QueueRanges(NamedTuple):
+    """Which samples are wanted of a queue.
+
+    Args:
+        lengths: of the numbers of messages.
+        rates: of what happened to messages.
+    """
+
+    lengths: Range | None = None
+    rates: Range | None = None
+
+
+_OBJECT_BYTES = 1_400
+"""About what a queue without messages takes."""
+
+
+def queue_row(
+    context: AdminContext, vhost: VHost, queue: Queue, wanted: QueueRanges | None = None
+) -> QueueRow:
+    """What there is to say about a queue."""
+    from harebell.model.queue.arguments import queue_type
+
+    lengths, rates = wanted or (None, None)
+    policies = vhost.policies
+    ready = queue.ready_count()
+    unacked = queue.unacked
+    delayed = queue.delayed_count()
+    total = ready + unacked + delayed + queue.leased
+    octets = queue.octets()
+    owner: Any = queue.owner
+    series = context.statistics.series(queue)
+    working = _utilisation(queue, ready)
+    in_memory = 0 if queue.durable else total
+    return {
+        "vhost": vhost.name,
+        "name": queue.name,
+        "type": queue_type(queue.arguments),
+        "durable": queue.durable,
+        "auto_delete": queue.auto_delete,
+        "exclusive": owner is not None,
+        "owner": "" if owner is None else owner.peer.connection_name,
+        "arguments": dict(queue.arguments),
+        "policy": _policy_name(policies.policy_of(queue)),
+        "operator_policy": _policy_name(policies.policy_of(queue, operator=True)),
+        "effective_policy_definition": policies.effective(queue),
+        "messages_ready": ready,
+        "messages_unacknowledged": unacked,
+        "messages_delayed": delayed,
+        "messages_leased": queue.leased,
+        "messages": total,
+        "consumers": len(queue.consumers),
+        "durability": str(policies.durability_of(queue)) if queue.durable else "",
+        "state": "running",
+        "node": context.broker.events.node,
+        "messages_details": details(series, "messages", lengths),
+        "messages_ready_details": details(series, "messages_ready", lengths),
+        "messages_unacknowledged_details": details(series, "messages_unacknowledged", lengths),
+        "message_stats": message_stats(queue.counters, series, QUEUE_STATS, rates),
+        "idle_since": _idle_since(context, queue),
+        "consumer_utilisation": working,
+        "consumer_capacity": working,
+        "exclusive_consumer_tag": next(
+            (each.tag for each in queue.consumers if each.exclusive), None
+        ),
+        "single_active_consumer_tag": queue.consumers.active_tag(),
+        "head_message_timestamp": None,
+        "memory": _OBJECT_BYTES + (0 if queue.durable else octets),
+        "message_bytes": octets,
+        "message_bytes_ready": _share(octets, ready, total),
+        "message_bytes_unacknowledged": _share(octets, unacked, total),
+        "message_bytes_ram": 0 if queue.durable else octets,
+        "message_bytes_persistent": octets if queue.durable else 0,
+        "message_bytes_paged_out": 0,
+        "messages_ram": in_memory,
+        "messages_ready_ram": 0 if queue.durable else ready,
+        "messages_unacknowledged_ram": 0 if queue.durable else unacked,
+        "messages_persistent": total - in_memory,
+        "messages_paged_out": 0,
+        "recoverable_slaves": None,
+        "backing_queue_status": {"len": ready, "mode": "default", "version": 2},
+        "garbage_collection": GARBAGE_COLLECTION,
+        "reductions": 0,
+        "reductions_details": NO_RATE,
+    }
+
+
+def reduced_row(context: AdminContext, vhost: VHost, queue: Queue, *, totals: bool) -> Row:
+    """What there is to say about a queue without statistics (`disable_stats`)."""
+    from harebell.model.queue.arguments import queue_type
+
+    row: Row = {
+        "name": queue.name,
+        "vhost": vhost.name,
+        "type": queue_type(queue.arguments),
+        "durable": queue.durable,
+        "auto_delete": queue.auto_delete,
+        "exclusive": queue.owner is not None,
+        "arguments": dict(queue.arguments),
+        "node": context.broker.events.node,
+        "state": "running",
+    }
+    if totals:
+        ready = queue.ready_count()
+        row["messages_ready"] = ready
+        row["messages_unacknowledged"] = queue.unacked
+        row["messages"] = ready + queue.unacked + queue.delayed_count() + queue.leased
+    return row
+
+
+def head_timestamp(queue: Queue) -> int | None:
+    """Return the timestamp of the first ready message, in seconds; None without one."""
+    from harebell.front.convert import properties_of
+
+    message = queue.head()
+    if message is None:
+        return None
+    found = properties_of(message).get("timestamp")
+    if isinstance(found, datetime):
+        return int(found.timestamp())
+    return found if isinstance(found, int) else None
+
+
+def _policy_name(policy: Any) -> str:
+    return "" if policy is None else str(policy.name)
+
+
+def _share(octets: int, part: int, whole: int) -> int:
+    """Return the bytes of a part of the messages, which are taken to be of one size."""
+    return octets * part // whole if whole else 0
+
+
+def _utilisation(queue: Queue, ready: int) -> float:
+    """Return 1.0 if a message could be delivered at once now, and 0.0 if it had to wait."""
+    if not len(queue.consumers):
+        return 0.0
+    return 1.0 if not ready or any(each.ready() for each in queue.consumers) else 0.0
+
+
+def _idle_since(context: AdminContext, queue: Queue) -> str | None:
+    """Return since when nothing was counted for a queue; None while it works."""
+    counters = queue.counters
+    if sum(counters.values()) != counters.seen:
+        return None
+    at = context.statistics.idle_since(counters.moved_at)
+    return None if at is None else moment(at)

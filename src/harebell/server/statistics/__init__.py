@@ -1,0 +1,1 @@
+"""Samples of the counters: rates, and histories of bounded length."""

@@ -1,0 +1,72 @@
+"""Collect the facts about this process that commands show."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from harebell.admin.node import FIGURES, Listening, NodeFacts
+from harebell.server.file_limits import most_open
+from harebell.server.net.certificate import certificates_in
+from harebell.server.statistics.process import figures
+
+if TYPE_CHECKING:
+    from harebell.server.app import App
+
+_MS = 1000
+_PROTOCOLS = {"amqp": "amqp", "amqps": "amqp/ssl", "https": "https", "http": "http"}
+_TLS = ("amqps", "https")
+
+
+def sampled(app: App) -> dict[str, int]:
+    """Return the figures of the process that are sampled."""
+    process = figures()
+    known = {
+        "mem_used": process.rss,
+        "fd_used": process.files,
+        "sockets_used": len(app.registry.connections),
+        "disk_free": app.storage.free,
+        "proc_used": process.threads,
+        "gc_num": process.collections,
+        "context_switches": process.context_switches,
+        "io_read_count": process.reads,
+        "io_read_bytes": process.read_bytes,
+        "io_write_count": process.writes,
+        "io_write_bytes": process.written_bytes,
+        "io_sync_count": app.storage.store.commit.done,
+        "mnesia_disk_tx_count": app.storage.store.commit.done,
+    }
+    return {name: known.get(name, 0) for name in FIGURES}
+
+
+def facts(app: App) -> NodeFacts:
+    """Return the facts about the process of a broker."""
+    config = app.config
+    files = tuple(file for file in (config.tls_cert, config.tls_ca) if file)
+    listeners = tuple(
+        Listening(
+            _PROTOCOLS.get(each.scheme, each.scheme),
+            each.host,
+            each.port,
+            files if each.scheme in _TLS else (),
+        )
+        for each in app.addresses
+    )
+    used = {file for each in listeners for file in each.certificates}
+    return NodeFacts(
+        listeners=listeners,
+        pid=os.getpid(),
+        uptime_ms=round((app.clock() - app.started_at) * _MS),
+        processors=len(os.sched_getaffinity(0)),
+        data_dir=str(config.data_dir),
+        rabbitmq_version=config.compat_version,
+        auth_mechanisms=tuple(app.settings.mechanisms),
+        fd_total=most_open(),
+        sockets_total=app.most_connections,
+        disk_free=app.storage.free,
+        disk_free_limit=app.storage.free_limit,
+        disk_alarm=app.registry.short,
+        run_queue=app.registry.turns.waiting,
+        figures=sampled(app),
+        certificates=tuple(each for file in sorted(used) for each in certificates_in(file)),
+    )

@@ -1,0 +1,264 @@
+"""Sample the counters every few seconds, in slices.
+
+A pass looks at every queue, exchange, channel and connection, and stores a sample of those that
+have changed. One that never had traffic costs the comparison of a number. Histories of single
+things are kept for STATISTICS_HISTORIES of them; further ones have rates and no history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from harebell.admin.statistics import CHANNEL_STATS, NO_SERIES, Series, value_of
+from harebell.base.counters import Churn, Counters
+from harebell.base.limits import (
+    STATISTICS_HISTORIES,
+    STATISTICS_KEEP_SECONDS,
+    STATISTICS_SLICE_OBJECTS,
+)
+from harebell.base.slices import Slices
+from harebell.server.statistics.history import BASIC, GLOBAL, History, Latest, Retention
+
+if TYPE_CHECKING:
+    from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.connection_registry import ConnectionRegistry
+    from harebell.front.common.totals import Sums
+    from harebell.model.broker import Broker
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.contract import Queue
+
+T = TypeVar("T")
+_MS = 1000
+_LENGTHS = ("messages", "messages_ready", "messages_unacknowledged")
+_OCTETS = ("recv_oct", "send_oct")
+_QUEUE = (*CHANNEL_STATS, *_LENGTHS)
+_EXCHANGE = ("publish_in", "publish_out")
+_VHOST = (*CHANNEL_STATS, *_LENGTHS, *_OCTETS)
+_BROKER = (*_VHOST, *Churn.NAMES)
+_BROKER_KEY = "broker"
+_NODE_KEY = "node"
+
+
+def in_pieces(things: Sequence[T]) -> Iterator[list[T]]:
+    """Split things into what one slice looks at."""
+    left = iter(things)
+    while piece := list(islice(left, STATISTICS_SLICE_OBJECTS)):
+        yield piece
+
+
+class Sampler:
+    """The samples of a broker; `Statistics` for commands.
+
+    Args:
+        broker: the broker.
+        registry: its connections.
+        node: returns the names and the values of the figures of the process.
+        wake: called when samples are wanted and none are taken.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        registry: ConnectionRegistry,
+        node: Callable[[], dict[str, int]],
+        wake: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._broker = broker
+        self._registry = registry
+        self._node = node
+        self._wake = wake
+        self._latest = Latest()
+        self._pass = 0
+        # The time of the first pass: nothing is known from before.
+        self._first = 0
+        # By the thing itself: queues, exchanges, channels and connections compare by identity.
+        self._things: dict[object, History] = {}
+        # By the name of the vhost, and for broker and node.
+        self._vhosts: dict[str, History] = {}
+        self._whole: dict[str, History] = {}
+
+    # --- for commands -----------------------------------------------------------------------------
+
+    def series(self, thing: object) -> Series:
+        """Return the samples of a queue, exchange, channel, connection or vhost (by its name)."""
+        self._wake()
+        found = self._vhosts.get(thing) if isinstance(thing, str) else self._things.get(thing)
+        return NO_SERIES if found is None else found
+
+    def broker(self) -> Series:
+        """Return the samples of the whole broker."""
+        self._wake()
+        return self._whole.get(_BROKER_KEY, NO_SERIES)
+
+    def node(self) -> Series:
+        """Return the samples of the process."""
+        self._wake()
+        return self._whole.get(_NODE_KEY, NO_SERIES)
+
+    def idle_since(self, moved_at: int) -> int | None:
+        """Return since when a thing is idle that has last changed then; None if it is not idle.
+
+        Args:
+            moved_at: milliseconds since 1970; 0 for never.
+        """
+        latest = self._latest.at
+        if not latest or moved_at >= latest:
+            return None
+        return moved_at or self._first
+
+    def tracked(self, thing: object) -> bool:
+        """True if there are samples of a thing."""
+        return thing in self._things
+
+    # --- a pass -----------------------------------------------------------------------------------
+
+    def take(self, now: int) -> Slices[None]:
+        """Take a sample of everything that has changed.
+
+        Args:
+            now: milliseconds since 1970.
+        """
+        self._pass += 1
+        self._first = self._first or now
+        since = self._latest.at or now
+        lengths: dict[str, tuple[int, int]] = {}
+        for vhost in list(self._broker.vhosts.values()):
+            ready = unacked = 0
+            for queues in in_pieces(list(vhost.queues.values())):
+                for queue in queues:
+                    some, out = self._take_queue(queue, now, since)
+                    ready, unacked = ready + some, unacked + out
+                yield
+            lengths[vhost.name] = (ready, unacked)
+            for exchanges in in_pieces(list(vhost.exchanges.values())):
+                for exchange in exchanges:
+                    self._take_exchange(exchange, now, since)
+                yield
+        for connections in in_pieces(list(self._registry.connections)):
+            for connection in connections:
+                self._take_connection(connection, now, since)
+            yield
+        self._take_totals(lengths, now, since)
+        self._latest.at = now
+        yield from self._sweep(now)
+
+    def _take_queue(self, queue: Queue, now: int, since: int) -> tuple[int, int]:
+        """Sample a queue; return its ready and its unacknowledged messages."""
+        ready, unacked = queue.ready_count(), queue.unacked
+        first = not queue.counters.seen
+        if queue.counters.moved(now) or queue in self._things:
+            values = (*_values(queue.counters), ready + unacked, ready, unacked)
+            self._store(queue, _QUEUE, values, now, since, first=first)
+        return ready, unacked
+
+    def _take_exchange(self, exchange: Exchange, now: int, since: int) -> None:
+        first = not exchange.seen
+        if exchange.moved() or exchange in self._things:
+            values = (exchange.published, exchange.routed)
+            self._store(exchange, _EXCHANGE, values, now, since, first=first)
+
+    def _take_connection(self, connection: BaseConnection, now: int, since: int) -> None:
+        traffic = connection.traffic
+        first = not traffic.seen
+        if traffic.moved() or connection in self._things:
+            values = (traffic.recv_oct, traffic.send_oct)
+            self._store(connection, _OCTETS, values, now, since, first=first)
+        for channel in list(connection.channels.values()):
+            counters = channel.counters
+            first = not counters.seen
+            if counters.moved(now) or channel in self._things:
+                self._store(channel, CHANNEL_STATS, _values(counters), now, since, first=first)
+
+    def _store(
+        self,
+        thing: object,
+        names: Sequence[str],
+        values: Sequence[int],
+        now: int,
+        since: int,
+        *,
+        first: bool,
+    ) -> None:
+        """Store the sample of a thing if it has changed.
+
+        Args:
+            thing: the thing.
+            names: the names of its values.
+            values: its values.
+            now: the time of this pass.
+            since: the time of the pass before.
+            first: whether all values were 0 at the pass before.
+        """
+        history = self._things.get(thing)
+        if history is None:
+            kept = BASIC if len(self._things) < STATISTICS_HISTORIES else ()
+            before = [0] * len(values) if first else values
+            history = History(names, before, since, kept, self._latest)
+            self._things[thing] = history
+        history.checked = self._pass
+        if tuple(values) != history.last:
+            history.add(now, values, since)
+
+    def _take_totals(self, lengths: dict[str, tuple[int, int]], now: int, since: int) -> None:
+        """Sample the vhosts, the broker and the node."""
+        sums = self._registry.sums()
+        everything = [0] * len(_VHOST)
+        for name, (ready, unacked) in lengths.items():
+            values = _sum_of(sums, name, ready, unacked)
+            everything = [a + b for a, b in zip(everything, values, strict=True)]
+            _add(self._vhosts, name, _VHOST, values, now, since, self._latest)
+        # Connections without a vhost, and vhosts that were deleted.
+        for name in {place[0] for place in sums} - lengths.keys():
+            values = _sum_of(sums, name, 0, 0)
+            everything = [a + b for a, b in zip(everything, values, strict=True)]
+        for name in self._vhosts.keys() - lengths.keys():
+            del self._vhosts[name]
+        churn = self._broker.churn
+        whole = (*everything, *(getattr(churn, name) for name in Churn.NAMES))
+        _add(self._whole, _BROKER_KEY, _BROKER, whole, now, since, self._latest)
+        node = self._node()
+        _add(self._whole, _NODE_KEY, tuple(node), tuple(node.values()), now, since, self._latest)
+
+    def _sweep(self, now: int) -> Slices[None]:
+        """Forget what is gone, and what has not changed for longer than samples are kept."""
+        oldest = now - STATISTICS_KEEP_SECONDS * _MS
+        for pairs in in_pieces(list(self._things.items())):
+            for thing, history in pairs:
+                if history.checked != self._pass or history.at < oldest:
+                    del self._things[thing]
+            yield
+
+
+def _values(counters: Counters) -> tuple[int, ...]:
+    return (*counters.values(), value_of(counters, "deliver_get"))
+
+
+def _sum_of(
+    sums: dict[tuple[str, str], Sums], vhost: str, ready: int, unacked: int
+) -> tuple[int, ...]:
+    """Return the values of a vhost, over all versions."""
+    counters, received, sent = Counters(), 0, 0
+    for (name, _), each in sums.items():
+        if name == vhost:
+            counters.add(each.counters)
+            received += each.traffic.recv_oct
+            sent += each.traffic.send_oct
+    return (*_values(counters), ready + unacked, ready, unacked, received, sent)
+
+
+def _add(
+    found: dict[str, History],
+    key: str,
+    names: Sequence[str],
+    values: Sequence[int],
+    now: int,
+    since: int,
+    latest: Latest,
+    kept: Sequence[Retention] = GLOBAL,
+) -> None:
+    history = found.get(key)
+    if history is None:
+        history = found[key] = History(names, values, since, kept, latest)
+    history.add(now, values, since)

@@ -1,0 +1,68 @@
+"""A broker in memory whose commands are run directly, with a sampler and facts about a node."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from harebell.admin.catalog import find
+from harebell.admin.context import AdminContext
+from harebell.admin.node import FIGURES, Listening, NodeFacts
+from harebell.base.slices import at_once
+from harebell.server.statistics.sampler import Sampler
+from tests.unit.front.amqp_0_9_1.world import World
+
+AMQP = Listening("amqp", "127.0.0.1", 5672)
+HTTP = Listening("http", "127.0.0.1", 15672)
+
+
+class Site:
+    """A broker in memory and its commands.
+
+    Attributes:
+        world: the broker and its peers.
+        facts: what the node says of itself; tests replace it.
+    """
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.facts = NodeFacts(
+            listeners=(AMQP, HTTP),
+            pid=4711,
+            uptime_ms=60_000,
+            processors=2,
+            auth_mechanisms=("PLAIN",),
+            fd_total=1024,
+            sockets_total=900,
+            figures=dict.fromkeys(FIGURES, 0) | {"mem_used": 50_000_000, "fd_used": 30},
+        )
+        self.sampler = Sampler(
+            self.world.broker, self.world.registry, lambda: dict(self.facts.figures)
+        )
+        self.context = AdminContext(
+            self.world.broker,
+            self.world.users,
+            self.world.registry,
+            None,  # type: ignore[arg-type]
+            lambda: self.world.now,
+            lambda level, text: None,
+            self.sampler,
+            lambda: self.facts,
+        )
+
+    def change(self, **facts: Any) -> None:
+        """Change facts about the node."""
+        self.facts = replace(self.facts, **facts)
+
+    def run(self, name: str, /, **fields: Any) -> Any:
+        """Run a command to its end, with its arguments checked as for a request."""
+        command = find(name)
+        assert command is not None, name
+        answer = command.run(self.context, **command.arguments_of(fields))
+        return at_once(answer) if isinstance(answer, Generator) else answer
+
+    def look(self, seconds: int = 5) -> None:
+        """Take samples some seconds later."""
+        self.world.clock.advance(seconds * 1000)
+        at_once(self.sampler.take(self.world.clock.ms))

@@ -1,0 +1,93 @@
+"""Samples of counters: rates that decay, ranges, and a bounded length."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from harebell.admin.statistics import Range, details
+from harebell.server.statistics.history import BASIC, GLOBAL, History, Latest, Retention, Ring
+
+START = 1_700_000_000_000
+
+
+def _history(*retentions: Retention) -> tuple[History, Latest]:
+    latest = Latest()
+    latest.at = START
+    return History(("publish", "ack"), (0, 0), START, retentions or BASIC, latest), latest
+
+
+def _pass(history: History, latest: Latest, second: int, values: tuple[int, int] | None) -> None:
+    """A pass at a second after the start, which sees these values, or no change."""
+    at = START + second * 1000
+    if values is not None:
+        history.add(at, values, latest.at)
+    latest.at = at
+
+
+def test_a_rate_is_the_change_in_the_last_interval() -> None:
+    history, latest = _history()
+    _pass(history, latest, 5, (100, 0))
+    assert (history.rate("publish"), history.rate("ack")) == (20.0, 0.0)
+    _pass(history, latest, 10, (110, 50))
+    assert (history.rate("publish"), history.rate("ack")) == (2.0, 10.0)
+
+
+def test_a_rate_is_zero_after_an_interval_without_a_change() -> None:
+    history, latest = _history()
+    _pass(history, latest, 5, (100, 0))
+    _pass(history, latest, 10, None)
+    assert history.rate("publish") == 0.0
+
+
+def test_the_first_change_after_a_pause_counts_for_its_own_interval_only() -> None:
+    history, latest = _history()
+    _pass(history, latest, 5, (100, 0))
+    for second in range(10, 100, 5):
+        _pass(history, latest, second, None)
+    _pass(history, latest, 100, (150, 0))
+    assert history.rate("publish") == 10.0
+
+
+def test_samples_come_newest_first_and_repeat_the_value_of_a_pause() -> None:
+    history, latest = _history()
+    _pass(history, latest, 5, (100, 0))
+    _pass(history, latest, 10, None)
+    _pass(history, latest, 15, (130, 0))
+    samples = history.samples("publish", Range(15, 5))
+    assert samples == [
+        (START + 15_000, 130),
+        (START + 10_000, 100),
+        (START + 5_000, 100),
+        (START, 0),
+    ]
+    shown = details(history, "publish", Range(15, 5))
+    assert shown["rate"] == 6.0
+    assert shown["avg"] == 82.5
+    assert round(shown["avg_rate"], 3) == 8.667
+    assert shown["samples"][0] == {"sample": 130, "timestamp": START + 15_000}
+
+
+def test_a_ring_keeps_no_more_than_its_retention() -> None:
+    ring = Ring(Retention(60, 5), (0,))
+    for second in range(0, 5_000, 5):
+        ring.add(START + second * 1000, (second,))
+    assert ring.value(0, START + 4_995_000) == 4_995
+    assert ring.value(0, START + 4_935_000) == 4_935
+    assert ring.stored() <= 60 // 5 + 1 + 32
+
+
+def test_old_samples_of_the_broker_are_sparser() -> None:
+    history, latest = _history(*GLOBAL)
+    for second in range(5, 7_205, 5):
+        _pass(history, latest, second, (second, 0))
+    minute = history.samples("publish", Range(3_600, 60))
+    assert [value for _, value in minute[:3]] == [7_200, 7_140, 7_080]
+    hour = history.samples("publish", Range(7_200, 600))
+    assert len(hour) == 13
+    assert all(b < a for (_, a), (_, b) in pairwise(hour))
+
+
+def test_a_range_beyond_the_retention_ends_with_it() -> None:
+    history, latest = _history()
+    _pass(history, latest, 5, (1, 0))
+    assert len(history.samples("publish", Range(6_050, 5))) == 605 // 5 + 1
