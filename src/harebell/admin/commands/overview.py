@@ -99,7 +99,7 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
             **message_stats(counters, shown, wanted=rates),
             **with_details(_STORED, NO_SERIES, rates),
         },
-        "churn_rates": churn_rates(context),
+        "churn_rates": churn_rates(context, rates),
         "queue_totals": {
             "messages": found.ready + found.unacknowledged,
             "messages_ready": found.ready,
@@ -144,11 +144,11 @@ def counters_of(context: AdminContext, vhosts: set[str] | None) -> Counters:
     return found
 
 
-def churn_rates(context: AdminContext) -> dict[str, Any]:
+def churn_rates(context: AdminContext, wanted: Range | None = None) -> dict[str, Any]:
     """Return what comes and goes, with rates."""
     churn = context.broker.churn
     values = {name: getattr(churn, name) for name in Churn.NAMES}
-    return with_details(values, context.statistics.broker())
+    return with_details(values, context.statistics.broker(), wanted)
 
 
 def cluster_name(context: AdminContext) -> str:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from harebell.admin.node import FIGURES, Listening, NodeFacts
+from harebell.auth.sasl.exchanges import USUAL
 from harebell.server.file_limits import most_open
 from harebell.server.net.certificate import certificates_in
 from harebell.server.statistics.process import figures
@@ -60,7 +61,7 @@ def facts(app: App) -> NodeFacts:
         processors=len(os.sched_getaffinity(0)),
         data_dir=str(config.data_dir),
         rabbitmq_version=config.compat_version,
-        auth_mechanisms=tuple(app.settings.mechanisms),
+        auth_mechanisms=tuple(app.settings.mechanisms or USUAL),
         fd_total=most_open(),
         sockets_total=app.most_connections,
         disk_free=app.storage.free,

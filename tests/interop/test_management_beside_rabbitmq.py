@@ -1,0 +1,224 @@
+"""The same work on Harebell and on a running RabbitMQ: their answers over HTTP, member by member.
+
+Every member that RabbitMQ sends has to be there with a value of its type, and what is counted has
+to be the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pika
+import pytest
+
+from tests.interop.rabbitmq import RabbitNode
+from tests.patience import eventually
+from tests.ports import free_port
+from tests.running import running_broker
+from tests.unit.server.http.asking import Api, segment
+
+COUNTS = (
+    *("publish", "confirm", "return_unroutable", "drop_unroutable"),
+    *("deliver", "deliver_no_ack", "get", "get_no_ack", "get_empty", "redeliver", "ack"),
+    "deliver_get",
+)
+ERLANG = {
+    "backing_queue_status",
+    "garbage_collection",
+    "socket_opts",
+    "client_properties",
+    "cluster_state",
+    "applications",
+    "listeners",
+    "contexts",
+}
+"""Members whose inside depends on the broker's own make."""
+MAY_BE_NULL = {
+    *("idle_since", "policy", "operator_policy", "head_message_timestamp", "user_provided_name"),
+    *("recoverable_slaves", "exclusive_consumer_tag", "single_active_consumer_tag"),
+    *("peer_cert_issuer", "peer_cert_subject", "peer_cert_validity"),
+    *("ssl_protocol", "ssl_key_exchange", "ssl_cipher", "ssl_hash"),
+}
+
+
+class Site:
+    """A broker, its HTTP API, and an open connection with the work done on it.
+
+    Args:
+        name: of the broker.
+        port: for AMQP.
+        api: its HTTP API.
+    """
+
+    def __init__(self, name: str, port: int, api: Api) -> None:
+        self.name = name
+        self.api = api
+        self.connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port))
+        self.channels = [self.connection.channel() for _ in range(3)]
+        self._work()
+        assert eventually(self._is_counted), f"{name} has not counted the work in time"
+
+    def _work(self) -> None:
+        publisher, getter, consumer = self.channels
+        publisher.queue_declare("q1", arguments={"x-max-length": 1000})
+        publisher.basic_publish("", "none", b"dropped")
+        publisher.confirm_delivery()
+        for _ in range(6):
+            publisher.basic_publish("", "q1", b"body", mandatory=True)
+        with pytest.raises(pika.exceptions.UnroutableError):
+            publisher.basic_publish("", "none", b"returned", mandatory=True)
+        method, _, _ = getter.basic_get("q1")
+        getter.basic_ack(method.delivery_tag)
+        getter.basic_get("q1", auto_ack=True)
+        method, _, _ = getter.basic_get("q1")
+        getter.basic_nack(method.delivery_tag, requeue=True)
+        getter.basic_get("q1", auto_ack=True)
+        publisher.queue_declare("empty")
+        getter.basic_get("empty")
+        seen: list[int] = []
+
+        def take(channel: Any, method: Any, *_: Any) -> None:
+            seen.append(method.delivery_tag)
+            if len(seen) == 2:
+                channel.basic_ack(method.delivery_tag, multiple=True)
+
+        consumer.basic_qos(prefetch_count=10)
+        consumer.basic_consume("q1", take, consumer_tag="c")
+        assert eventually(lambda: self.connection.process_data_events(0) or len(seen) == 3)
+
+    def _is_counted(self) -> bool:
+        self.connection.process_data_events(0)
+        stats = self.api.get("/api/overview").get("message_stats", {})
+        return bool(stats.get("publish") == 8 and stats.get("ack") == 3)
+
+    def get(self, path: str) -> Any:
+        """An answer; CONNECTION and NODE in the path stand for the names of these."""
+        connection = segment(self.api.get("/api/channels")[0]["connection_details"]["name"])
+        node = segment(self.api.get("/api/overview")["node"])
+        return self.api.get(path.replace("CONNECTION", connection).replace("NODE", node))
+
+
+@pytest.fixture(scope="module")
+def rabbitmq() -> Iterator[Site]:
+    port = free_port()
+    settings = [f"management.tcp.port = {port}", "management.tcp.ip = 127.0.0.1"]
+    node = RabbitNode(settings=settings, plugins=["rabbitmq_management"])
+    try:
+        node.start()
+        yield Site("RabbitMQ", node.port, Api(port))
+    finally:
+        node.stop()
+
+
+@pytest.fixture(scope="module")
+def harebell() -> Iterator[Site]:
+    port = free_port()
+    with running_broker("--management-port", str(port)) as broker:
+        yield Site("Harebell", broker.port, Api(port))
+
+
+def differences(theirs: Any, mine: Any, place: str = "") -> list[str]:
+    """What is missing or of another type in our answer, as paths."""
+    last = place.rpartition(".")[2]
+    if last in ERLANG:
+        return []
+    if isinstance(theirs, dict):
+        if not isinstance(mine, dict):
+            return [f"{place}: {mine!r} instead of an object"]
+        found = [f"{place}.{name}: missing" for name in theirs if name not in mine]
+        for name in theirs.keys() & mine.keys():
+            found += differences(theirs[name], mine[name], f"{place}.{name}")
+        return found
+    if isinstance(theirs, list) and theirs and isinstance(theirs[0], dict):
+        if not isinstance(mine, list):
+            return [f"{place}: {mine!r} instead of a list"]
+        return differences(theirs[0], mine[0], f"{place}[]") if mine else [f"{place}: empty"]
+    if theirs is None or (mine is None and last in MAY_BE_NULL):
+        return []
+    numbers = (int, float)
+    same = isinstance(mine, type(theirs)) or (
+        isinstance(theirs, numbers) and isinstance(mine, numbers)
+    )
+    # RabbitMQ writes an empty table as an empty list in places.
+    return [] if same or theirs == [] else [f"{place}: {mine!r} instead of {theirs!r}"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/overview",
+        "/api/overview?msg_rates_age=60&msg_rates_incr=5&lengths_age=60&lengths_incr=5",
+        "/api/nodes",
+        "/api/nodes/NODE",
+        "/api/nodes/NODE/memory",
+        "/api/queues",
+        "/api/queues/%2F/q1",
+        "/api/queues/%2F/q1?msg_rates_age=60&msg_rates_incr=5&lengths_age=60&lengths_incr=5",
+        "/api/queues?page=1&page_size=1",
+        "/api/queues?disable_stats=true&enable_queue_totals=true",
+        "/api/exchanges",
+        "/api/exchanges/%2F/amq.topic",
+        "/api/exchanges/%2F/amq.default",
+        "/api/connections",
+        "/api/connections/CONNECTION",
+        "/api/connections/CONNECTION/channels",
+        "/api/channels",
+        "/api/channels/CONNECTION%20%281%29",
+        "/api/consumers",
+        "/api/vhosts",
+        "/api/aliveness-test/%2F",
+        "/api/healthchecks/node",
+        "/api/health/checks/alarms",
+        "/api/health/checks/local-alarms",
+        "/api/health/checks/virtual-hosts",
+        "/api/health/checks/certificate-expiration/1/months",
+        "/api/health/checks/protocol-listener/amqp091",
+        "/api/health/checks/node-is-mirror-sync-critical",
+        "/api/health/checks/node-is-quorum-critical",
+    ],
+)
+def test_an_answer_has_every_member_of_rabbitmq(rabbitmq: Site, harebell: Site, path: str) -> None:
+    assert differences(rabbitmq.get(path), harebell.get(path)) == []
+
+
+def _counts(stats: dict[str, Any]) -> dict[str, int]:
+    return {name: stats.get(name, 0) for name in COUNTS}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/overview", "/api/queues/%2F/q1", "/api/queues/%2F/empty"]
+    + [f"/api/channels/CONNECTION%20%28{number}%29" for number in (1, 2, 3)],
+)
+def test_the_same_is_counted_as_on_rabbitmq(rabbitmq: Site, harebell: Site, path: str) -> None:
+    theirs = _counts(rabbitmq.get(path).get("message_stats", {}))
+    assert _counts(harebell.get(path)["message_stats"]) == theirs
+
+
+def test_totals_are_those_of_rabbitmq(rabbitmq: Site, harebell: Site) -> None:
+    for member in ("queue_totals", "object_totals"):
+        theirs = rabbitmq.get("/api/overview")[member]
+        mine = harebell.get("/api/overview")[member]
+        names = [n for n in theirs if not n.endswith("_details") and n != "exchanges"]
+        assert {n: mine[n] for n in names} == {n: theirs[n] for n in names}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/health/checks/port-listener/1",
+        "/api/health/checks/protocol-listener/mqtt",
+        "/api/health/checks/certificate-expiration/1/fortnights",
+        "/api/queues/%2F/none",
+        "/api/exchanges/%2F/none",
+        "/api/connections/none",
+        "/api/channels/none",
+    ],
+)
+def test_failures_have_the_status_and_the_members_of_rabbitmq(
+    rabbitmq: Site, harebell: Site, path: str
+) -> None:
+    theirs, mine = rabbitmq.api.ask("GET", path), harebell.api.ask("GET", path)
+    assert mine.status == theirs.status
+    assert differences(theirs.json, mine.json) == []
