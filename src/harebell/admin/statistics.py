@@ -46,8 +46,14 @@ class Series(Protocol):
     def rate(self, name: str) -> float:
         """Return the change per second between the last two samples."""
 
-    def samples(self, name: str, wanted: Range) -> list[tuple[int, int]]:
-        """Return samples as (milliseconds since 1970, value), the newest first."""
+    def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
+        """Return samples as (milliseconds since 1970, value), the newest first.
+
+        Args:
+            name: of the counter.
+            wanted: the range.
+            value: its value now, for a thing that has not changed in the range.
+        """
 
 
 class Statistics(Protocol):
@@ -77,7 +83,7 @@ class NoSeries:
         """Return 0."""
         return 0.0
 
-    def samples(self, name: str, wanted: Range) -> list[tuple[int, int]]:
+    def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
         """Return no samples."""
         return []
 
@@ -105,11 +111,11 @@ class NoStatistics:
         return None
 
 
-def details(series: Series, name: str, wanted: Range | None) -> dict[str, Any]:
-    """Return the member `<name>_details`."""
+def details(series: Series, name: str, wanted: Range | None, value: int) -> dict[str, Any]:
+    """Return the member `<name>_details` for a value."""
     found: dict[str, Any] = {"rate": series.rate(name)}
     if wanted is not None:
-        samples = series.samples(name, wanted)
+        samples = series.samples(name, wanted, value)
         found["samples"] = [{"sample": value, "timestamp": at} for at, value in samples]
         found["avg_rate"] = _average_rate(samples)
         found["avg"] = sum(value for _, value in samples) / len(samples) if samples else 0.0
@@ -130,7 +136,7 @@ def with_details(
     found: dict[str, Any] = {}
     for name, value in values.items():
         found[name] = value
-        found[f"{name}_details"] = details(series, name, wanted)
+        found[f"{name}_details"] = details(series, name, wanted, value)
     return found
 
 

@@ -10,7 +10,6 @@ from harebell.admin.command import MANAGEMENT, Row
 from harebell.admin.context import AdminContext
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.statistics import (
-    NO_SERIES,
     Range,
     details,
     message_stats,
@@ -72,7 +71,7 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
     whole = len(vhosts) == len(broker.vhosts)
     names = {vhost.name for vhost in vhosts}
     counters = counters_of(context, None if whole else names)
-    shown = series if whole else NO_SERIES
+    shown = series if whole else context.statistics.series(None)
     connections = [
         each for each in context.registry.connections if context.may_see_work_of(each.user.name)
     ]
@@ -97,15 +96,18 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
         "enable_queue_totals": True,
         "message_stats": {
             **message_stats(counters, shown, wanted=rates),
-            **with_details(_STORED, NO_SERIES, rates),
+            **with_details(_STORED, context.statistics.series(None), rates),
         },
         "churn_rates": churn_rates(context, rates),
-        "queue_totals": {
-            "messages": found.ready + found.unacknowledged,
-            "messages_ready": found.ready,
-            "messages_unacknowledged": found.unacknowledged,
-            **{f"{name}_details": details(shown, name, lengths) for name in _LENGTHS},
-        },
+        "queue_totals": with_details(
+            {
+                "messages": found.ready + found.unacknowledged,
+                "messages_ready": found.ready,
+                "messages_unacknowledged": found.unacknowledged,
+            },
+            shown,
+            lengths,
+        ),
         "object_totals": {
             "channels": sum(len(each.channels) for each in connections),
             "connections": len(connections),
@@ -216,6 +218,6 @@ def stats_of(context: AdminContext, vhosts: list[VHost]) -> dict[str, Row]:
         found[name] = {
             "message_stats": message_stats(each, series),
             **with_details(octets, series),
-            **{f"{length}_details": details(series, length, None) for length in _LENGTHS},
+            **{f"{length}_details": details(series, length, None, 0) for length in _LENGTHS},
         }
     return found

@@ -121,9 +121,11 @@ def queue_row(
         "durability": str(policies.durability_of(queue)) if queue.durable else "",
         "state": "running",
         "node": context.broker.events.node,
-        "messages_details": details(series, "messages", lengths),
-        "messages_ready_details": details(series, "messages_ready", lengths),
-        "messages_unacknowledged_details": details(series, "messages_unacknowledged", lengths),
+        "messages_details": details(series, "messages", lengths, total),
+        "messages_ready_details": details(series, "messages_ready", lengths, ready),
+        "messages_unacknowledged_details": details(
+            series, "messages_unacknowledged", lengths, unacked
+        ),
         "message_stats": message_stats(queue.counters, series, QUEUE_STATS, rates),
         "idle_since": _idle_since(context, queue),
         "consumer_utilisation": working,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from harebell.admin.statistics import Range
@@ -152,13 +152,12 @@ class History:
         changed = self._last[number] - self._previous[number]
         return changed * _MS / (self.at - self._before)
 
-    def samples(self, name: str, wanted: Range) -> list[tuple[int, int]]:
+    def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
         """Return samples as (milliseconds since 1970, value), the newest first."""
         number = self._number(name)
-        step, age = wanted.increment * _MS, wanted.age * _MS
         now = self.latest.at
         found = []
-        for ago in range(0, age + 1, step):
+        for ago in _steps(wanted):
             ring = next((each for each in self._rings if ago <= each.span), None)
             if ring is None:
                 break
@@ -167,6 +166,31 @@ class History:
 
     def _number(self, name: str) -> int:
         return self._names.index(name)
+
+
+def _steps(wanted: Range) -> Iterator[int]:
+    """Return how many milliseconds ago each sample of a range is, the newest first."""
+    return iter(range(0, wanted.age * _MS + 1, wanted.increment * _MS))
+
+
+class Unchanged:
+    """The samples of a thing that has not changed for as long as samples are kept; a `Series`.
+
+    Args:
+        latest: the time of the last complete pass.
+    """
+
+    def __init__(self, latest: Latest) -> None:
+        self._latest = latest
+
+    def rate(self, name: str) -> float:
+        """Return 0."""
+        return 0.0
+
+    def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
+        """Return the value of now at every time, as far back as samples are kept."""
+        now, span = self._latest.at, BASIC[0].seconds * _MS
+        return [(now - ago, value) for ago in _steps(wanted) if ago <= span] if now else []
 
 
 class Latest:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from harebell.admin.statistics import CHANNEL_STATS, NO_SERIES, Series, value_of
+from harebell.admin.statistics import CHANNEL_STATS, Series, value_of
 from harebell.base.counters import Churn, Counters
 from harebell.base.limits import (
     STATISTICS_HISTORIES,
@@ -19,7 +19,14 @@ from harebell.base.limits import (
     STATISTICS_SLICE_OBJECTS,
 )
 from harebell.base.slices import Slices
-from harebell.server.statistics.history import BASIC, GLOBAL, History, Latest, Retention
+from harebell.server.statistics.history import (
+    BASIC,
+    GLOBAL,
+    History,
+    Latest,
+    Retention,
+    Unchanged,
+)
 
 if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
@@ -70,6 +77,7 @@ class Sampler:
         self._node = node
         self._wake = wake
         self._latest = Latest()
+        self._unchanged = Unchanged(self._latest)
         self._pass = 0
         # The time of the first pass: nothing is known from before.
         self._first = 0
@@ -85,17 +93,17 @@ class Sampler:
         """Return the samples of a queue, exchange, channel, connection or vhost (by its name)."""
         self._wake()
         found = self._vhosts.get(thing) if isinstance(thing, str) else self._things.get(thing)
-        return NO_SERIES if found is None else found
+        return self._unchanged if found is None else found
 
     def broker(self) -> Series:
         """Return the samples of the whole broker."""
         self._wake()
-        return self._whole.get(_BROKER_KEY, NO_SERIES)
+        return self._whole.get(_BROKER_KEY, self._unchanged)
 
     def node(self) -> Series:
         """Return the samples of the process."""
         self._wake()
-        return self._whole.get(_NODE_KEY, NO_SERIES)
+        return self._whole.get(_NODE_KEY, self._unchanged)
 
     def idle_since(self, moved_at: int) -> int | None:
         """Return since when a thing is idle that has last changed then; None if it is not idle.

@@ -53,14 +53,14 @@ def test_samples_come_newest_first_and_repeat_the_value_of_a_pause() -> None:
     _pass(history, latest, 5, (100, 0))
     _pass(history, latest, 10, None)
     _pass(history, latest, 15, (130, 0))
-    samples = history.samples("publish", Range(15, 5))
+    samples = history.samples("publish", Range(15, 5), 0)
     assert samples == [
         (START + 15_000, 130),
         (START + 10_000, 100),
         (START + 5_000, 100),
         (START, 0),
     ]
-    shown = details(history, "publish", Range(15, 5))
+    shown = details(history, "publish", Range(15, 5), 130)
     assert shown["rate"] == 6.0
     assert shown["avg"] == 82.5
     assert round(shown["avg_rate"], 3) == 8.667
@@ -80,9 +80,9 @@ def test_old_samples_of_the_broker_are_sparser() -> None:
     history, latest = _history(*GLOBAL)
     for second in range(5, 7_205, 5):
         _pass(history, latest, second, (second, 0))
-    minute = history.samples("publish", Range(3_600, 60))
+    minute = history.samples("publish", Range(3_600, 60), 0)
     assert [value for _, value in minute[:3]] == [7_200, 7_140, 7_080]
-    hour = history.samples("publish", Range(7_200, 600))
+    hour = history.samples("publish", Range(7_200, 600), 0)
     assert len(hour) == 13
     assert all(b < a for (_, a), (_, b) in pairwise(hour))
 
@@ -90,4 +90,4 @@ def test_old_samples_of_the_broker_are_sparser() -> None:
 def test_a_range_beyond_the_retention_ends_with_it() -> None:
     history, latest = _history()
     _pass(history, latest, 5, (1, 0))
-    assert len(history.samples("publish", Range(6_050, 5))) == 605 // 5 + 1
+    assert len(history.samples("publish", Range(6_050, 5), 0)) == 605 // 5 + 1

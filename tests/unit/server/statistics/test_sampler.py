@@ -104,7 +104,7 @@ def test_only_some_things_have_a_history_and_all_have_rates(
     site.look()
     series = [site.sampler.series(q) for q in site.world.broker.vhosts["/"].queues.values()]
     assert [each.rate("publish") for each in series] == [0.2] * 10
-    kept = [each for each in series if each.samples("publish", Range(5, 5))]
+    kept = [each for each in series if each.samples("publish", Range(5, 5), 0)]
     assert 0 < len(kept) <= 4
 
 
@@ -125,7 +125,7 @@ def test_totals_stay_when_a_queue_and_its_connection_go() -> None:
     peer.connection.eof()
     site.look()
     assert site.sampler.broker().rate("publish") == 0.0
-    (newest, _) = site.sampler.broker().samples("publish", Range(5, 5))
+    (newest, _) = site.sampler.broker().samples("publish", Range(5, 5), 0)
     assert newest[1] == 1
 
 
