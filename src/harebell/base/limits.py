@@ -263,6 +263,8 @@ WRITE_TURN_SECONDS = 0.004
 """Time for writing to connections in one turn."""
 LINGER_SECONDS = 3.0
 """Time that the peer of a closed connection has to close its side."""
+METRICS_PORT = 15_692
+"""Default port for metrics, as in RabbitMQ."""
 METRICS_SAMPLES_PER_SLICE = 500
 """Samples of metrics that are gathered in one slice of a scrape; about 0.3 ms."""
 METRICS_LINES_PER_SLICE = 4_000

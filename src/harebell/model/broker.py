@@ -11,6 +11,7 @@ from harebell.base.counters import Churn
 from harebell.base.durability import FSYNC
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
+from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
@@ -61,6 +62,7 @@ class Broker:
         leases: the lease groups.
         staging: files (class file) that arrive in parts and are not published yet.
         churn: counters of what comes and goes.
+        delivery_counts: failed deliveries of messages, in queues that were deleted.
         publishers: the last batches of named publishers.
         stages: batches that arrive in parts and are not committed yet (stages).
         ceilings: broker-wide limits; changed by `limit`.
@@ -92,6 +94,7 @@ class Broker:
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
         self.churn = Churn()
+        self.delivery_counts = Histogram(DELIVERY_COUNTS)
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
@@ -151,6 +154,7 @@ class Broker:
         vhost.broker_queue_type = self.default_queue_type
         vhost.ceilings = self.ceilings
         vhost.churn = self.churn
+        vhost.share_delivery_counts(self.delivery_counts)
         self.vhosts[name] = vhost
         return vhost
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
@@ -30,6 +31,8 @@ class QueueContext:
 
     Attributes:
         letters: the dead-letter scheduler.
+        delivery_counts: failed deliveries of messages, in queues that were deleted; shared by the
+            broker.
         drop_queue: deletes a queue without checks; the vhost sets it.
     """
 
@@ -52,6 +55,7 @@ class QueueContext:
         self.chooser = Chooser() if chooser is None else chooser
         self.store = store
         self.timers = Timers(clock) if timers is None else timers
+        self.delivery_counts = Histogram(DELIVERY_COUNTS)
         self.letters = DeadLetterScheduler(self.timers)
         router.work = self.timers.work
 

@@ -13,6 +13,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.counters import Churn
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.histogram import Histogram
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model import equivalence
@@ -132,6 +133,10 @@ class VHost:
     def add_watcher(self, name: str) -> None:
         """Add an exchange to which only the broker publishes."""
         self.exchanges[name] = TopicExchange(name, durable=True, internal=True)
+
+    def share_delivery_counts(self, counts: Histogram) -> None:
+        """Count the failed deliveries of queues that are deleted in a histogram of the broker."""
+        self._context.delivery_counts = counts
 
     # --- metadata -----------------------------------------------------------------------------
 

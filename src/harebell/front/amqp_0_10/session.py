@@ -191,6 +191,7 @@ class Session(SessionLayer):
         exchange.published += 1
         exchange.routed += len(queues)
         self.counters.publish += 1
+        connection.arrivals.count(len(body), len(queues), bool(flags & _EXPLICIT))
         if not queues:
             self._unrouted(flags)
         if self.router.tracer is not None:

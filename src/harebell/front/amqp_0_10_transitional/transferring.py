@@ -138,6 +138,7 @@ def _publish(
     exchange.published += 1
     exchange.routed += len(queues)
     channel.counters.publish += 1
+    connection.arrivals.count(len(body), len(queues), channel.confirms is not None)
     if channel.router.tracer is not None:
         published(channel, message, properties, queues)
     return _hand_over(channel, transfer, message, queues, number)

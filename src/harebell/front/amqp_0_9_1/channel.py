@@ -169,6 +169,7 @@ class Channel(ChannelPort):
         exchange.published += 1
         exchange.routed += len(queues)
         self.counters.publish += 1
+        connection.arrivals.count(len(body), len(queues), self.confirms is not None)
         if self.router.tracer is not None:
             published(self, message, properties, queues)
         if self.transaction is not None:

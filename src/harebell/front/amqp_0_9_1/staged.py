@@ -328,6 +328,8 @@ class StagedCommit:
             message.origin = channel.connection.origin
         self._routed.counts[name] += 1
         exchange.routed += len(queues)
+        confirms = channel.confirms is not None
+        channel.connection.arrivals.count(len(message.body), len(queues), confirms)
         if channel.router.tracer is not None:
             published(channel, message, properties, queues)
         self._routed.put(message, queues)

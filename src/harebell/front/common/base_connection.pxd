@@ -1,4 +1,5 @@
 cimport cython
+from harebell.base.arrivals cimport Arrivals
 from harebell.base.counters cimport Traffic
 from harebell.base.ports cimport Commit
 from harebell.front.common.connection_registry cimport ConnectionRegistry
@@ -46,6 +47,7 @@ cdef class BaseConnection(FrameSink):
     cdef public Account account
     cdef public object shared
     cdef public Traffic traffic
+    cdef public Arrivals arrivals
 
     cpdef int touch(self) except -1
     @cython.locals(octets="long long")

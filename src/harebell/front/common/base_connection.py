@@ -61,6 +61,7 @@ class BaseConnection(FrameSink):
         version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
 
     Attributes:
+        arrivals: the counters of messages that are published with its version.
         account: the work budget: of the address, and after the login of the user.
         state: see `harebell.wire.v09.states`; HEADER, OPEN, CLOSING and CLOSED are the same in all
             versions.
@@ -134,6 +135,7 @@ class BaseConnection(FrameSink):
         self.held: OutputBarrier | None = None
         self.origin = 0
         self.traffic = Traffic()
+        self.arrivals = registry.arrivals_of(version)
         self.account = registry.turns.account(f"address {peer.address}")
 
     # --- implemented by each version ------------------------------------------------------------

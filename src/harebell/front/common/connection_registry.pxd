@@ -21,4 +21,5 @@ cdef class ConnectionRegistry:
     cdef public object checkpoints
     cdef public long long accepted
     cdef readonly object totals
+    cdef public dict arrivals
     cdef public long long blocked_ms

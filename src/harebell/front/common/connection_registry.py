@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harebell.base.arrivals import Arrivals
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
 from harebell.front.common.access_tickets import Tickets
@@ -69,6 +70,7 @@ class ConnectionRegistry:
         shortages: the short resources beside memory: DISK, FILES.
         short: whether a resource is short.
         accepted: the number of accepted connections.
+        arrivals: counters of published messages, by version of AMQP.
         totals: counters of channels and connections that have ended.
         finishing: the publisher that may finish its message or transaction although memory is
             short.
@@ -97,9 +99,17 @@ class ConnectionRegistry:
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
         self.totals = Totals()
+        self.arrivals: dict[str, Arrivals] = {}
         self.sessions: dict[bytes, Any] = {}
         self.tickets = Tickets()
         self.checkpoints: Checkpoints | None = None
+
+    def arrivals_of(self, version: str) -> Arrivals:
+        """Return the counters of published messages of a version."""
+        found = self.arrivals.get(version)
+        if found is None:
+            found = self.arrivals[version] = Arrivals()
+        return found
 
     def take_dirty(self) -> list[BaseConnection]:
         """Take the dirty connections."""

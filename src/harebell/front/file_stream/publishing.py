@@ -123,6 +123,7 @@ def routed(
     exchange.published += 1
     exchange.routed += len(queues)
     channel.counters.publish += 1
+    connection.arrivals.count(len(body), len(queues), False)
     return Routed(message, queues, (request.routing_key, *keys))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.counters import Counters
+from harebell.base.histogram import Histogram
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
@@ -271,6 +272,10 @@ class Queue:
     def time_out(self, position: int) -> int:
         """Requeue a delivered message that was not acknowledged in time."""
         return self.requeue(position)
+
+    def delivery_counts(self) -> Histogram | None:
+        """Return the failed deliveries of messages that have left; None if they are not counted."""
+        return None
 
     def delayed_count(self) -> int:
         """Return how many messages wait for their retry."""

@@ -38,6 +38,8 @@ cdef class MessageQueue(Queue):
     cdef Work _work
     cdef bint _keeps_all
     cdef bint _counts
+    cdef long long _at_first
+    cdef object _failed
     cdef KeyDispatch _dispatch
     cdef Browsing _browsing
     cdef object _batch
@@ -112,6 +114,8 @@ cdef class MessageQueue(Queue):
     cpdef int prepare_take(self) except -1
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
+    @cython.locals(count=int)
+    cpdef int count_end(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
     cpdef int give_back(self, long long position) except -1
     cdef int _return(self, long long position, bint failed) except -1

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
+from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.limits import COUNTED_PER_TURN, EXPIRED_PER_TURN, TRIMMED_PER_TURN
 from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
 from harebell.base.ports import Commit, Log
@@ -118,6 +119,9 @@ class MessageQueue(Queue):
         self._keeps_all = commit is not None
         # Whether failed deliveries are counted.
         self._counts = commit is not None
+        # Messages that left without a failed delivery, and the counts of the others.
+        self._at_first = 0
+        self._failed: Histogram | None = None
         self.single = self.arguments.get(SINGLE_ACTIVE) is True
         # In a quorum queue a consumer of higher priority takes over from the single active one.
         self.consumers = Consumers(self.single, commit is not None)
@@ -694,9 +698,32 @@ class MessageQueue(Queue):
         if not self.deleted:
             if self.keyed is not None:
                 self.keyed.keys.release(position)
+            if self._counts:
+                self.count_end(position)
             self.unacked -= 1
             self.order.settle(position)
         return 0
+
+    def count_end(self, position: int) -> int:
+        """Count the failed deliveries of a message that leaves the queue."""
+        count = self.order.delivery_count(position)
+        if count == 0:
+            self._at_first += 1
+        else:
+            if self._failed is None:
+                self._failed = Histogram(DELIVERY_COUNTS)
+            self._failed.observe((count & _FAILURES) + (count >> _REJECTIONS_SHIFT))
+        return 0
+
+    def delivery_counts(self) -> Histogram | None:
+        """Return the failed deliveries of messages that have left; None if they are not counted."""
+        if not self._counts:
+            return None
+        found = Histogram(DELIVERY_COUNTS)
+        found.counts[0] = self._at_first
+        if self._failed is not None:
+            found.add(self._failed)
+        return found
 
     def requeue(self, position: int) -> int:
         """Requeue a message whose delivery failed; the caller drains afterwards."""
@@ -757,6 +784,8 @@ class MessageQueue(Queue):
                 self._alternate.send(message)
             self.order.settle(position)
         elif retry is None or not retry.rejected(position):
+            if self._counts:
+                self.count_end(position)
             self.dead_letter(position, REJECTED)
         return 0
 
@@ -953,6 +982,9 @@ class MessageQueue(Queue):
         deliveries cannot be requeued in a deleted queue.
         """
         count = self.ready_count()
+        counts, context = self.delivery_counts(), self.context
+        if counts is not None and context is not None:
+            context.delivery_counts.add(counts)
         if self._alternate is not None:
             self._alternate.send_all()
         browsers, self.browsers = self.browsers, ()

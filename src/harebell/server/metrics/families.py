@@ -80,6 +80,9 @@ _INFO = Section(RABBITMQ, queues.INFO, lambda chosen: queues.info_rows(chosen.qu
 _DELAYED = Section(
     HAREBELL, queues.DELAYED, lambda chosen: queues.rows(chosen.queues(), queues.delayed)
 )
+_COUNTS = Section(
+    HAREBELL, queues.COUNTS, lambda chosen: queues.rows(chosen.queues(), queues.counts)
+)
 _AGES = Section(HAREBELL, queues.AGES, lambda chosen: queues.age_rows(chosen.queues(), chosen.ages))
 _TRAFFIC = Section(
     RABBITMQ,
@@ -166,6 +169,7 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "exchange_bindings": (_BINDINGS,),
     "exchange_names": (_NAMES,),
     "harebell_queue_ages": (_AGES,),
+    "harebell_delivery_counts": (_COUNTS,),
     "harebell_connection_blocked": (_BLOCKED,),
     "harebell_health": (_HEALTH, _MEMORY),
 }
@@ -185,7 +189,7 @@ EMPTY = frozenset(
 """Families of RabbitMQ without figures here."""
 
 PER_OBJECT: tuple[Section, ...] = (
-    *(_COARSE, _CONSUMERS, _PUBLISHED, _DELIVERY, _INFO, _DELAYED, _AGES),
+    *(_COARSE, _CONSUMERS, _PUBLISHED, _DELIVERY, _INFO, _DELAYED, _AGES, _COUNTS),
     *(_EXCHANGES, _TRAFFIC, _PACKETS, _CHANNELS, _BLOCKED),
     *(_CHANNEL_STATE, _CHANNEL_PUBLISHED, _CHANNEL_DELIVERED),
 )

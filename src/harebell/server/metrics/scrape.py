@@ -31,9 +31,11 @@ OF_QUEUES = (
     (RABBITMQ, queues.CONSUMERS),
     (RABBITMQ, queues.PUBLISHED),
     (HAREBELL, queues.DELAYED),
+    (HAREBELL, queues.COUNTS),
     (HAREBELL, queues.AGES),
 )
 """Metrics of queues that `/metrics` has sums of, or the largest ages."""
+_WIDTH = sum([len(metrics) for _, metrics in OF_QUEUES])
 _MORE = {RABBITMQ: "rabbitmq_detailed_", HAREBELL: "harebell_detailed_"}
 
 
@@ -142,6 +144,7 @@ class Scraper:
         parts: tuple[tuple[tuple[Metric, ...], Iterator[Row]], ...] = (
             (totals.OPEN, found.open_rows()),
             (totals.PUBLISHED, found.published_rows()),
+            (totals.SIZES, found.size_rows()),
             (totals.DELIVERED, found.delivered_rows()),
             (totals.PEERS, found.peer_rows()),
         )
@@ -154,10 +157,9 @@ class Scraper:
         """Yield sums over all queues, and the largest ages; all in one pass."""
         for _ in chosen.ages.look():
             yield NOT_YET
-        width = sum([len(metrics) for _, metrics in OF_QUEUES])
-        oldest = range(width - len(queues.AGES), width)
-        sums: Row = ("", (None,) * width)
-        for row in summed(_queue_rows(chosen), width, largest=oldest):
+        oldest = range(_WIDTH - len(queues.AGES), _WIDTH)
+        sums: Row = ("", (None,) * _WIDTH)
+        for row in summed(_queue_rows(chosen), _WIDTH, largest=oldest):
             if row is None:
                 yield NOT_YET
             else:
@@ -172,12 +174,15 @@ class Scraper:
 
 def _queue_rows(chosen: Selection) -> Iterator[Row]:
     """Yield a row of the metrics `OF_QUEUES` for each queue."""
+    before = (None,) * (_WIDTH - len(queues.COUNTS) - len(queues.AGES))
+    yield "", (*before, chosen.source.broker.delivery_counts, *(None,) * len(queues.AGES))
     for queue in chosen.queues():
         values = (
             *queues.coarse(queue),
             *queues.consumers(queue),
             *queues.published(queue),
             *queues.delayed(queue),
+            *queues.counts(queue),
             *chosen.ages.of(queue),
         )
         yield "", values

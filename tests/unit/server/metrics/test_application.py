@@ -125,6 +125,8 @@ def test_every_family_can_be_asked_for_and_an_unknown_one_is_named() -> None:
     peer = asked.world.peer()
     peer.ask(m.QueueDeclare("q"))
     peer.give(publish(b"body", key="q"))
+    quorum = {"x-queue-type": "quorum"}
+    peer.ask(m.QueueDeclare("counted", durable=True, arguments=quorum))
     # The log in memory keeps no times, from which ages come.
     for family in FAMILIES.keys() - {"harebell_queue_ages"}:
         found = asked.metrics("/metrics/detailed", f"family={family}")
@@ -179,6 +181,70 @@ def test_the_time_that_connections_are_blocked_is_there_by_name_and_in_total() -
     assert found.one("harebell_connections_blocked_seconds_total") == 2.5
     assert found.one("rabbitmq_alarms_memory_used_watermark") == 1
     assert found.one("rabbitmq_alarms_free_disk_space_watermark") == 0
+
+
+def test_failed_deliveries_are_counted_when_a_message_leaves_a_queue_that_counts_them() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    limited = {"x-queue-type": "quorum", "x-delivery-limit": 2}
+    peer.ask(m.QueueDeclare("counted", durable=True, arguments=limited))
+    peer.ask(m.QueueDeclare("classic"))
+    for key, bodies in (("counted", 4), ("classic", 1)):
+        for _ in range(bodies):
+            peer.give(publish(b"body", key=key))
+    tag = 0
+
+    def take(queue: str) -> int:
+        nonlocal tag
+        tag += 1
+        peer.send(m.BasicGet(queue))
+        return tag
+
+    peer.send(m.BasicAck(take("counted")))  # without a failure
+    peer.send(m.BasicAck(take("classic")))  # a classic queue does not count
+    peer.send(m.BasicReject(take("counted"), requeue=False))
+    first, second = take("counted"), take("counted")
+    peer.send(m.BasicReject(first, requeue=True))
+    peer.send(m.BasicAck(take("counted")))  # one failure
+    peer.send(m.BasicReject(second, requeue=True))
+    for _ in range(2):
+        peer.send(m.BasicReject(take("counted"), requeue=True))
+    assert asked.metrics().one("rabbitmq_queue_messages") == 0
+    found = asked.metrics("/metrics/per-object")
+    assert found.values("harebell_queue_delivery_count_count") == [4]
+    name = "harebell_queue_delivery_count_bucket"
+    cumulative = {"0": 2, "1": 3, "2": 4, "+Inf": 4}
+    for bound, count in cumulative.items():
+        assert found.one(name, queue="counted", le=bound) == count, bound
+    peer.send(m.QueueDelete("counted"))
+    found = asked.metrics()
+    assert [found.one(name, le=bound) for bound in cumulative] == list(cumulative.values())
+
+
+def test_sizes_copies_and_confirms_are_counted_by_protocol() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    for queue in ("a", "b"):
+        peer.ask(m.QueueDeclare(queue))
+        peer.ask(m.QueueBind(queue, "amq.fanout", ""))
+    peer.give(publish(b"x" * 100, exchange="amq.fanout"))
+    peer.ask(m.ConfirmSelect())
+    peer.give(publish(b"x" * 101, key="a"))
+    peer.give(publish(b"", key="missing"))
+    peer.methods()
+    found = asked.metrics()
+    for name, value in (
+        ("rabbitmq_global_messages_received_total", 3),
+        ("rabbitmq_global_messages_received_confirm_total", 2),
+        ("rabbitmq_global_messages_confirmed_total", 2),
+        ("rabbitmq_global_messages_routed_total", 3),
+        ("rabbitmq_global_messages_unroutable_dropped_total", 1),
+        ("rabbitmq_message_size_bytes_count", 3),
+        ("rabbitmq_message_size_bytes_sum", 201),
+    ):
+        assert found.one(name, protocol="amqp091") == value, name
+    assert found.one("rabbitmq_message_size_bytes_bucket", protocol="amqp091", le="100") == 2
+    assert found.one("rabbitmq_message_size_bytes_bucket", protocol="amqp091", le="1000") == 3
 
 
 def test_syncs_of_both_threads_are_one_histogram() -> None:

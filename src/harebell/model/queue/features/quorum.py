@@ -72,6 +72,7 @@ class Quorum:
         if self._limit != NO_LIMIT and failures > self._limit:
             if queue.keyed is not None:
                 queue.keyed.keys.release(position)
+            queue.count_end(position)
             self.dead_letter(position, OVER_THE_LIMIT)
             return 0
         if failures:

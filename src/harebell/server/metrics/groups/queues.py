@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harebell.server.metrics.text import COUNTER, GAUGE, Metric, Row, Value, escaped
+from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row, Value, escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +58,13 @@ DELAYED = (
     Metric("queue_messages_delayed", GAUGE, "Rejected messages that wait for their retry."),
     Metric("queue_messages_leased", GAUGE, "Messages that lease groups have claimed."),
 )
+COUNTS = (
+    Metric(
+        "queue_delivery_count",
+        HISTOGRAM,
+        "Failed deliveries of messages that left the queue, if it counts them.",
+    ),
+)
 
 
 def queue_type(queue: Queue) -> str:
@@ -109,6 +116,11 @@ def published(queue: Queue) -> tuple[Value, ...]:
 def delayed(queue: Queue) -> tuple[Value, ...]:
     """Return the values of `DELAYED`."""
     return queue.delayed_count(), queue.leased
+
+
+def counts(queue: Queue) -> tuple[Value, ...]:
+    """Return the values of `COUNTS`."""
+    return (queue.delivery_counts(),)
 
 
 def rows(queues: Iterator[Queue], values: Callable[[Queue], tuple[Value, ...]]) -> Iterator[Row]:

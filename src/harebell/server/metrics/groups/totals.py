@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from harebell.base.arrivals import Arrivals
 from harebell.base.counters import Counters, Traffic
 from harebell.front.common.totals import add_connection
-from harebell.server.metrics.text import COUNTER, GAUGE, Metric, Row, Value
+from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row, Value
 
 if TYPE_CHECKING:
     from harebell.front.common.totals import Place, Sums
@@ -35,7 +36,13 @@ CHURN = (
 )
 PUBLISHED = (
     Metric("global_messages_received_total", COUNTER, "Messages published."),
+    Metric(
+        "global_messages_received_confirm_total",
+        COUNTER,
+        "Messages published on channels with confirms.",
+    ),
     Metric("global_messages_confirmed_total", COUNTER, "Publishes confirmed."),
+    Metric("global_messages_routed_total", COUNTER, "Copies of them that queues were to get."),
     Metric("global_messages_unroutable_returned_total", COUNTER, "Unroutable, returned."),
     Metric("global_messages_unroutable_dropped_total", COUNTER, "Unroutable, dropped."),
 )
@@ -70,6 +77,8 @@ PEERS = (
     Metric("global_consumers", GAUGE, "Consumers."),
 )
 
+SIZES = (Metric("message_size_bytes", HISTOGRAM, "Sizes of the bodies that were published."),)
+
 PROTOCOLS = {
     "0-8": "amqp08",
     "0-9": "amqp09",
@@ -81,6 +90,7 @@ PROTOCOLS = {
 _USUAL = "amqp091"
 """The protocol that is always there, with zeros at first: a rate needs two samples."""
 _AT_ONCE = 32
+_NOTHING = Arrivals()
 
 
 class Totals:
@@ -178,14 +188,29 @@ class Totals:
 
     def published_rows(self) -> Iterator[Row]:
         """Yield a row of `PUBLISHED` for each protocol."""
+        arrivals = self._arrivals()
         for protocol, counted in sorted(self.counters.items()):
+            arrived = arrivals.get(protocol, _NOTHING)
             values = (
                 counted.publish,
+                arrived.wanting_confirm,
                 counted.confirm,
+                arrived.routed,
                 counted.return_unroutable,
                 counted.drop_unroutable,
             )
             yield _labels(protocol), self.never_less(f"published {protocol}", values)
+
+    def size_rows(self) -> Iterator[Row]:
+        """Yield a row of `SIZES` for each protocol."""
+        for protocol, arrived in sorted(self._arrivals().items()):
+            yield _labels(protocol), (arrived.sizes(),)
+
+    def _arrivals(self) -> dict[str, Arrivals]:
+        """Return the counters of published messages by protocol."""
+        known = self._source.registry.arrivals
+        found = {PROTOCOLS[version]: known[version] for version in known if version in PROTOCOLS}
+        return {_USUAL: _NOTHING, **found}
 
     def delivered_rows(self) -> Iterator[Row]:
         """Yield a row of `DELIVERED` for each protocol."""
