@@ -68,7 +68,16 @@ class Harebell:
         begin = time.monotonic()
         serve = [sys.executable, "-c", _SERVE, "serve", "--port", str(self.port)]
         self._process = subprocess.Popen(
-            [*serve, "--management-port", "0", "--data-dir", str(self.data_dir), *self._flags],
+            [
+                *serve,
+                "--management-port",
+                "0",
+                "--metrics-port",
+                "0",
+                "--data-dir",
+                str(self.data_dir),
+                *self._flags,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,

@@ -39,7 +39,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("HAREBELL_") or name == "HAREBELL_IMPL"
     }
-    return {**kept, "HAREBELL_MANAGEMENT_PORT": "0", **(extra or {})}
+    return {**kept, "HAREBELL_MANAGEMENT_PORT": "0", "HAREBELL_METRICS_PORT": "0", **(extra or {})}
 
 
 class DidNotStartError(RuntimeError):

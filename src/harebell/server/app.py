@@ -19,6 +19,7 @@ from typing import Any
 from harebell import __version__
 from harebell.admin.accounts import load_users, make_default_user
 from harebell.admin.context import AdminContext
+from harebell.admin.login_attempts import LoginAttempts
 from harebell.auth.cram import NAME as CRAM_MD5
 from harebell.auth.users import Users
 from harebell.base import impl, limits
@@ -45,6 +46,8 @@ from harebell.server.http.listening import HttpListener
 from harebell.server.http.serving import serve_http
 from harebell.server.logger import Logger, PublishedLog
 from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
+from harebell.server.metrics.serving import serve_metrics
+from harebell.server.metrics.source import Source
 from harebell.server.net.listener import Listener, StartError, listen
 from harebell.server.net.tls import ServerTls
 from harebell.server.password_verifier import PasswordVerifier
@@ -138,6 +141,7 @@ class App:
         self.statistics = Sampler(
             self.broker, self.registry, lambda: node.sampled(self), self.take_samples
         )
+        self._metrics: list[HttpListener] = []
 
     def _make_settings(self, config: Config, host: str) -> Settings:
         """Return the settings that all connections share."""
@@ -279,6 +283,9 @@ class App:
         if self.http_listeners:
             self.take_samples()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
+        self._metrics = await serve_metrics(
+            self.config, lambda: self._metrics_source(context.login_attempts), self._trouble
+        )
         self._look_at_disk()
         self.timers.wake = self._wake_at
         self._wake_at(self.timers.due)
@@ -300,6 +307,25 @@ class App:
             self.logger.write("info", "SIGHUP: there are no TLS files to read again")
         else:
             self.tls.reload()
+
+    def _metrics_source(self, login_attempts: LoginAttempts) -> Source:
+        """Return what metrics are read from."""
+        return Source(
+            broker=self.broker,
+            registry=self.registry,
+            users=self.users,
+            storage=self.storage,
+            flusher=self.flusher,
+            lag=self.lag,
+            clock=self.clock,
+            started_at=self.started_at,
+            most_connections=self._most_connections,
+            login_attempts=login_attempts,
+        )
+
+    def _trouble(self) -> str:
+        """Return why clients cannot be served; "" if they can."""
+        return "the broker is stopping" if self._stop.is_set() else ""
 
     async def wait(self) -> None:
         """Wait for SIGTERM or SIGINT."""
@@ -327,6 +353,8 @@ class App:
         self._verifying.close()
         if self._control is not None:
             await self._control.close()
+        for served in self._metrics:
+            await served.close()
         self.broker.tick()
         await self._close_store()
 
@@ -511,7 +539,7 @@ class App:
     @property
     def addresses(self) -> list[Listener | HttpListener]:
         """Return everything that listens: AMQP first, then HTTP."""
-        return [*self.listeners, *self.http_listeners]
+        return [*self.listeners, *self.http_listeners, *self._metrics]
 
     # --- monitoring -------------------------------------------------------------------------------
 

@@ -22,4 +22,5 @@ cdef class ConnectionRegistry:
     cdef public long long accepted
     cdef readonly object totals
     cdef public dict arrivals
+    cdef public dict logins
     cdef public long long blocked_ms

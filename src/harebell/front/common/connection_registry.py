@@ -71,6 +71,7 @@ class ConnectionRegistry:
         short: whether a resource is short.
         accepted: the number of accepted connections.
         arrivals: counters of published messages, by version of AMQP.
+        logins: numbers of logins that succeeded and that failed, by version of AMQP.
         totals: counters of channels and connections that have ended.
         finishing: the publisher that may finish its message or transaction although memory is
             short.
@@ -99,10 +100,15 @@ class ConnectionRegistry:
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
         self.totals = Totals()
+        self.logins: dict[str, list[int]] = {}
         self.arrivals: dict[str, Arrivals] = {}
         self.sessions: dict[bytes, Any] = {}
         self.tickets = Tickets()
         self.checkpoints: Checkpoints | None = None
+
+    def count_login(self, version: str, *, failed: bool) -> None:
+        """Count a login."""
+        self.logins.setdefault(version, [0, 0])[failed] += 1
 
     def arrivals_of(self, version: str) -> Arrivals:
         """Return the counters of published messages of a version."""

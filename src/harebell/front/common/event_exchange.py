@@ -37,7 +37,8 @@ def _origin(connection: BaseConnection) -> dict[str, Any]:
 
 
 def authenticated(connection: BaseConnection, user: str, error: str = "") -> None:
-    """Emit user.authentication.success or failure."""
+    """Count a login, and emit user.authentication.success or failure."""
+    connection.registry.count_login(connection.version, failed=bool(error))
     events = connection.broker.events
     if not events.wanted:
         return

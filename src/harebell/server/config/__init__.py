@@ -75,6 +75,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     management_cors_max_age: int = limits.HTTP_CORS_SECONDS
     management_csp_policy: str = "script-src 'self'; object-src 'none'"
     management_hsts_policy: str | None = None
+    metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
+    metrics_per_object: bool = False
     auth_mechanisms: tuple[str, ...] | None = None
     password_hashing_module: str = SCRYPT
     anonymous_login_user: str | None = None

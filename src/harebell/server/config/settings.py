@@ -141,6 +141,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("management_csp_policy", header, "Its header content-security-policy."),
     Setting("management_hsts_policy", header, "Its header strict-transport-security."),
     Setting(
+        "metrics_port",
+        whole(0, PORT_MAX),
+        "Port of metrics and probes, 0 for none; by default 15692, and none with port 0.",
+    ),
+    Setting("metrics_host", address, "Address of the metrics and probes."),
+    Setting(
+        "metrics_per_object",
+        switch,
+        "Give a sample for each queue, channel and connection at /metrics, not sums.",
+    ),
+    Setting(
         "auth_mechanisms",
         mechanisms,
         "SASL mechanisms that clients may log in with, where they can succeed.",

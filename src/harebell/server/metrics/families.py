@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harebell.server.metrics.groups import connections, exchanges, node, queues
-from harebell.server.metrics.groups.totals import CHURN
+from harebell.server.metrics.groups.totals import CHURN, LOGINS
 from harebell.server.metrics.text import Metric, Row
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ _VHOSTS = Section(
     CLUSTER, exchanges.VHOSTS, lambda chosen: exchanges.vhost_rows(chosen.source, chosen.vhosts)
 )
 _CHURN = Section(RABBITMQ, CHURN, lambda chosen: chosen.totals.churn_rows())
+_LOGINS = Section(RABBITMQ, LOGINS, lambda chosen: chosen.totals.login_rows())
 _NODE = Section(RABBITMQ, node.COARSE, lambda chosen: node.coarse_rows(chosen.source))
 _LIMITS = Section(RABBITMQ, node.LIMITS, lambda chosen: node.limit_rows(chosen.source))
 _ALARMS = Section(RABBITMQ, node.ALARMS, lambda chosen: node.alarm_rows(chosen.source))
@@ -165,6 +166,7 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "node_coarse_metrics": (_NODE,),
     "node_metrics": (_LIMITS, _ALARMS),
     "node_persister_metrics": (_PERSISTER,),
+    "auth_attempt_metrics": (_LOGINS,),
     "vhost_status": (_VHOSTS,),
     "exchange_bindings": (_BINDINGS,),
     "exchange_names": (_NAMES,),
@@ -179,7 +181,6 @@ EMPTY = frozenset(
     {
         "queue_exchange_metrics",
         "channel_process_metrics",
-        "auth_attempt_metrics",
         "auth_attempt_detailed_metrics",
         "stream_consumer_metrics",
         "ra_metrics",
@@ -198,5 +199,14 @@ PER_OBJECT: tuple[Section, ...] = (
 MEMORY_BREAKDOWN: tuple[Section, ...] = (_NODE, _LIMITS, _MEMORY)
 """What `/metrics/memory-breakdown` has."""
 
-OF_THE_NODE: tuple[Section, ...] = (_CHURN, _NODE, _LIMITS, _ALARMS, _PERSISTER, _MEMORY, _HEALTH)
+OF_THE_NODE: tuple[Section, ...] = (
+    _CHURN,
+    _LOGINS,
+    _NODE,
+    _LIMITS,
+    _ALARMS,
+    _PERSISTER,
+    _MEMORY,
+    _HEALTH,
+)
 """What every complete endpoint has."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from harebell.base.histogram import Histogram
 
 if TYPE_CHECKING:
+    from harebell.admin.login_attempts import LoginAttempts
     from harebell.auth.users import Users
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import AnyChannel
@@ -33,6 +34,7 @@ class Source:
         clock: returns seconds, monotonic.
         started_at: when it started, by that clock.
         most_connections: how many connections the limit of descriptors allows.
+        login_attempts: the logins over HTTP.
     """
 
     broker: Broker
@@ -44,6 +46,7 @@ class Source:
     clock: Callable[[], float]
     started_at: float
     most_connections: int
+    login_attempts: LoginAttempts
 
     def queues(self, vhosts: frozenset[str] | None = None) -> Iterator[Queue]:
         """Yield the queues, of all vhosts or of some; a slice may end between two of them."""

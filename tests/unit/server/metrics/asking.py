@@ -6,6 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+from harebell.admin.login_attempts import LoginAttempts
 from harebell.auth.users import Users
 from harebell.base.histogram import LAG_SECONDS, SYNC_SECONDS, Histogram
 from harebell.server.metrics.application import MetricsApplication
@@ -45,6 +46,7 @@ class Asked:
             clock=lambda: 100.0,
             started_at=40.0,
             most_connections=700,
+            login_attempts=LoginAttempts(),
         )
         self.scraper = Scraper(self.source, "3.13.7")
         self.app = MetricsApplication(self.scraper, lambda: self.trouble, per_object=per_object)

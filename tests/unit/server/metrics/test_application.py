@@ -247,6 +247,20 @@ def test_sizes_copies_and_confirms_are_counted_by_protocol() -> None:
     assert found.one("rabbitmq_message_size_bytes_bucket", protocol="amqp091", le="1000") == 3
 
 
+def test_logins_are_counted_by_protocol() -> None:
+    asked = Asked()
+    asked.world.peer()
+    with pytest.raises(AssertionError):
+        asked.world.connect().log_in({}, user=b"stranger")
+    asked.source.login_attempts.count("http", "127.0.0.1", "guest", succeeded=False)
+    found = asked.metrics()
+    for protocol, total, failed in (("amqp091", 2, 1), ("http", 1, 1)):
+        assert found.one("rabbitmq_auth_attempts_total", protocol=protocol) == total
+        assert found.one("rabbitmq_auth_attempts_failed_total", protocol=protocol) == failed
+        succeeded = found.one("rabbitmq_auth_attempts_succeeded_total", protocol=protocol)
+        assert succeeded == total - failed
+
+
 def test_syncs_of_both_threads_are_one_histogram() -> None:
     asked = Asked()
     asked.syncs.observe(0.002)

@@ -77,6 +77,11 @@ PEERS = (
     Metric("global_consumers", GAUGE, "Consumers."),
 )
 
+LOGINS = (
+    Metric("auth_attempts_total", COUNTER, "Logins."),
+    Metric("auth_attempts_succeeded_total", COUNTER, "Logins that succeeded."),
+    Metric("auth_attempts_failed_total", COUNTER, "Logins that failed."),
+)
 SIZES = (Metric("message_size_bytes", HISTOGRAM, "Sizes of the bodies that were published."),)
 
 PROTOCOLS = {
@@ -200,6 +205,17 @@ class Totals:
                 counted.drop_unroutable,
             )
             yield _labels(protocol), self.never_less(f"published {protocol}", values)
+
+    def login_rows(self) -> Iterator[Row]:
+        """Yield a row of `LOGINS` for each protocol, HTTP included."""
+        found = {_USUAL: (0, 0)}
+        for version, (succeeded, failed) in self._source.registry.logins.items():
+            found[PROTOCOLS.get(version, "unknown")] = (succeeded, failed)
+        for row in self._source.login_attempts.by_protocol():
+            counts = row["auth_attempts_succeeded"], row["auth_attempts_failed"]
+            found[str(row["protocol"])] = counts
+        for protocol, both in sorted(found.items()):
+            yield _labels(protocol), (sum(both), *both)
 
     def size_rows(self) -> Iterator[Row]:
         """Yield a row of `SIZES` for each protocol."""

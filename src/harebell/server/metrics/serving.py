@@ -1,0 +1,57 @@
+"""Serve the metrics of a broker on its configured port."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import METRICS_PORT
+from harebell.server.http.listening import INSTALL, HttpListener, is_installed, open_listener
+from harebell.server.net.tls import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harebell.server.config import Config
+    from harebell.server.metrics.source import Source
+
+
+def port_of(config: Config) -> int:
+    """Return the port of the metrics; 0 for none.
+
+    By default that is 15692, and none for a broker that takes a free port for AMQP: several of
+    them may run on one machine.
+    """
+    if config.metrics_port is not None:
+        return config.metrics_port
+    return 0 if config.port == 0 else METRICS_PORT
+
+
+async def serve_metrics(
+    config: Config, source: Callable[[], Source], trouble: Callable[[], str]
+) -> list[HttpListener]:
+    """Open the listener for metrics and probes, if there is to be one.
+
+    Args:
+        config: the configuration.
+        source: returns what the metrics are read from.
+        trouble: returns why the broker cannot serve clients; "" if it can.
+
+    Raises:
+        StartError: the port cannot be listened on, or packages are missing for a configured port.
+    """
+    port = port_of(config)
+    if not port:
+        return []
+    if not is_installed():
+        if config.metrics_port:
+            raise StartError(
+                f"metrics_port is set, and the packages for HTTP are missing: {INSTALL}"
+            )
+        return []
+    # Imported here, so that a broker without metrics starts as fast as before.
+    from harebell.server.metrics.application import MetricsApplication
+    from harebell.server.metrics.scrape import Scraper
+
+    scraper = Scraper(source(), config.compat_version)
+    app = MetricsApplication(scraper, trouble, per_object=config.metrics_per_object)
+    return [await open_listener(app, config.metrics_host, port, "metrics_port")]

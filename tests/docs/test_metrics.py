@@ -1,0 +1,95 @@
+"""The page about metrics lists every metric, with its type, families and meaning."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from harebell.server.metrics import families
+from harebell.server.metrics.groups import connections, node, queues, totals
+from harebell.server.metrics.scrape import OF_QUEUES
+from harebell.server.metrics.text import Metric
+from tests.docs.markdown import ROOT, read, rows
+
+PAGE = ROOT / "docs/reference/metrics.md"
+ALERTS = ROOT / "packaging/prometheus/harebell-alerts.yml"
+_NAME = re.compile(r"\b(?:rabbitmq|harebell)_\w+")
+_SUFFIX = re.compile(r"_(bucket|sum|count)$")
+
+
+def written() -> dict[str, tuple[Metric, list[str]]]:
+    """Every metric by its name at `/metrics` or `/metrics/per-object`, with its families."""
+    found: dict[str, tuple[Metric, list[str]]] = {}
+
+    def add(prefix: str, metrics: tuple[Metric, ...], family: str = "") -> None:
+        for metric in metrics:
+            names = found.setdefault(prefix + metric.name, (metric, []))[1]
+            if family and family not in names:
+                names.append(family)
+
+    for metrics in (node.IDENTITY, node.BUILD, totals.OPEN):
+        add(families.RABBITMQ, metrics)
+    for metrics in (totals.PUBLISHED, totals.SIZES, totals.DELIVERED, totals.PEERS):
+        add(families.RABBITMQ, metrics)
+    for family, sections in families.FAMILIES.items():
+        for section in sections:
+            add(section.prefix, section.metrics, family)
+    for prefix, metrics in OF_QUEUES:
+        add(prefix, metrics)
+    for section in (*families.PER_OBJECT, *families.OF_THE_NODE, *families.MEMORY_BREAKDOWN):
+        add(section.prefix, section.metrics)
+    add(families.RABBITMQ, connections.CHANNEL_STATE)
+    add(families.RABBITMQ, queues.COARSE)
+    return found
+
+
+def table() -> list[str]:
+    """The rows of the page."""
+    return [
+        f"| `{name}` | {metric.kind} | {', '.join(f'`{each}`' for each in names) or '-'} "
+        f"| {metric.help} |"
+        for name, (metric, names) in sorted(written().items())
+    ]
+
+
+def test_every_metric_has_its_row_and_the_other_way_round() -> None:
+    expected = [[cell.strip() for cell in line.strip("|").split("|")] for line in table()]
+    assert rows(read(PAGE).section("Metrics")) == expected, "\n".join(table())
+
+
+def test_every_family_has_its_row_and_the_other_way_round() -> None:
+    named = [row[0].strip("`") for row in rows(read(PAGE).section("Families"))]
+    assert named == list(families.FAMILIES)
+    text = read(PAGE).section("Families")
+    assert all(f"`{family}`" in text for family in families.EMPTY)
+
+
+def test_alerts_and_examples_use_metrics_that_exist() -> None:
+    known = {*written(), "rabbitmq_cluster_permanent_id", *families.FAMILIES}
+    known |= {name.replace("_", "_detailed_", 1) for name in known}
+    labels = {"rabbitmq_cluster", "rabbitmq_node", "rabbitmq_endpoint", "rabbitmq_version"}
+    for path in (ALERTS, PAGE):
+        for name in _NAME.findall(path.read_text(encoding="utf-8")):
+            if name.endswith("_"):  # a prefix
+                continue
+            assert name in known | labels or _SUFFIX.sub("", name) in known, (path.name, name)
+
+
+def test_prometheus_accepts_the_alerts_and_the_configuration_of_the_guide(tmp_path: Path) -> None:
+    blocks = [
+        block
+        for block in read(ROOT / "docs/guides/monitoring.md").blocks
+        if block.text.startswith("# prometheus.yaml")
+    ]
+    assert len(blocks) == 1
+    (tmp_path / "prometheus.yaml").write_text(blocks[0].text)
+    shutil.copy(ALERTS, tmp_path)
+    # `check config` checks the files of rules too. A missing promtool fails here.
+    subprocess.run(
+        ["promtool", "check", "config", str(tmp_path / "prometheus.yaml")],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
