@@ -182,7 +182,14 @@ SERVICE = Noun("service", "What the HTTP API has beside the nouns of the command
 OVERVIEW = Noun("overview", "Totals and rates of the whole broker.", "overview")
 NODES = Noun("nodes", "The process of the broker.", "nodes")
 HEALTH = Noun("health", "Health checks.", "health")
-HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH)}
+API_OBJECTS = Noun("api-objects", "Queues, exchanges and bindings over HTTP.", "api_objects")
+API_MESSAGES = Noun("api-messages", "Messages over HTTP.", "api_messages")
+API_ACCOUNTS = Noun("api-accounts", "Users and their limits over HTTP.", "api_accounts")
+API_SETTINGS = Noun("api-settings", "Vhosts, policies and parameters over HTTP.", "api_settings")
+_NODE = (SERVICE, OVERVIEW, NODES, HEALTH)
+HTTP_NOUNS: dict[str, Noun] = {
+    noun.name: noun for noun in (*_NODE, API_OBJECTS, API_MESSAGES, API_ACCOUNTS, API_SETTINGS)
+}
 """Nouns whose commands are served over HTTP, and not on the command line."""
 
 

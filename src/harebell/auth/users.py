@@ -131,6 +131,10 @@ class Users:
         """Add a user whose password is hashed already."""
         self._users[user.name] = user
 
+    def random(self, count: int) -> bytes:
+        """Return random bytes, such as a salt."""
+        return self._rng(count)
+
     def all(self) -> list[User]:
         """Return all users, in the order of creation."""
         return list(self._users.values())

@@ -367,6 +367,10 @@ HTTP_SORT_RUN_ROWS = 256
 """Rows that are sorted at once; longer lists are merged from such runs."""
 HTTP_CORS_SECONDS = 1_800
 """Default of the time that browsers may keep the answer of a preflight request."""
+HTTP_GET_MESSAGES = 10_000
+"""Most messages of one answer."""
+HTTP_GET_BYTES = 33_554_432
+"""Size of their bodies above which the answer has no more (32 MiB)."""
 LOGIN_SOURCES = 1_000
 """Addresses and users whose logins are counted."""
 

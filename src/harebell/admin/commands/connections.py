@@ -92,7 +92,10 @@ def _checked_reason(reason: str | None) -> str:
 def close(context: AdminContext, name: str, reason: Reason = None) -> Row:
     """Close the connection NAME, as `list` shows it, with 320 CONNECTION_FORCED."""
     text = _checked_reason(reason)
-    closed = context.disconnect(text, lambda each: each.peer.connection_name == name)
+    closed = context.disconnect(
+        text,
+        lambda each: each.peer.connection_name == name and context.may_see_work_of(each.user.name),
+    )
     if not closed:
         raise _no_connection(name)
     context.log("info", f"connection {name} was closed: {text}")

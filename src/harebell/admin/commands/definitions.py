@@ -35,7 +35,9 @@ def export(context: AdminContext, vhost: OnlyVhost = None) -> Slices[Row]:
 
 @DEFINITIONS.command("POST /api/definitions", "POST /api/definitions/{vhost}", tag=ADMINISTRATOR)
 def import_(
-    context: AdminContext, definitions: dict[str, Any], vhost: OnlyVhost = None
+    context: AdminContext,
+    definitions: Annotated[dict[str, Any], Argument(body=True)],
+    vhost: OnlyVhost = None,
 ) -> Slices[Row]:
     """Take in what FILE declares, all of it or nothing; without FILE, from standard input."""
     from harebell.admin.definitions.entries import DefinitionsError

@@ -88,7 +88,9 @@ def declare(
     ] = "direct",
     durable: Annotated[
         bool,
-        Argument("Whether it survives a restart.  [default: durable]", off="transient"),
+        Argument(
+            "Whether it survives a restart.  [default: durable]", off="transient", over_http=False
+        ),
     ] = True,
     auto_delete: Annotated[bool, Argument("It goes with its last binding.")] = False,
     internal: Annotated[bool, Argument("Only other exchanges may send to it.")] = False,
@@ -97,6 +99,7 @@ def declare(
     """Make an exchange, or see that there is one like that."""
     where = context.vhost(vhost)
     checked_name(name, "exchange", NAME_BYTES)
+    context.check_permission(where, "configure", "exchange", name)
     made = name not in where.exchanges
     exchange = where.declare_exchange(
         name,
@@ -124,6 +127,7 @@ def delete(
 ) -> Row:
     """Delete an exchange and its bindings."""
     where = context.vhost(vhost)
+    context.check_permission(where, "configure", "exchange", name)
     if name not in where.exchanges:
         raise _no_exchange(where, name)
     where.delete_exchange(name, if_unused=if_unused)
@@ -164,8 +168,6 @@ def _binding_row(
 
 @BINDINGS.listing(
     "bindings",
-    "GET /api/bindings",
-    "GET /api/bindings/{vhost}",
     tag=MANAGEMENT,
     row=BindingRow,
     shown=("vhost", "source_name", "destination_kind", "destination_name", "routing_key"),
@@ -221,7 +223,6 @@ ToExchange = Annotated[bool, Argument("DESTINATION is an exchange.")]
 
 
 @BINDINGS.command(
-    "POST /api/bindings/{vhost}/e/{source}/q/{destination}",
     tag=MANAGEMENT,
     done=lambda known: _sentence(known, "bound"),
 )

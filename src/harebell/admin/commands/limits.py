@@ -50,7 +50,6 @@ def _of_user(user: User) -> list[LimitRow]:
 
 @LIMITS.listing(
     "limits",
-    "GET /api/vhost-limits",
     tag=ADMINISTRATOR,
     row=LimitRow,
     summary="Print all limits that are set, or those of one vhost or user.",

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 
 from harebell.admin.catalog import GLOBAL_PARAMETERS, PARAMETERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, POLICYMAKER, Argument, Form, Row
-from harebell.admin.context import AdminContext, CommandRefused, checked_name, checked_value
+from harebell.admin.context import AdminContext, checked_name, checked_value, missing
 from harebell.base.limits import PARAMETER_NAME_BYTES
 
 _GLOBAL = "global"
@@ -54,15 +54,17 @@ def list_parameters(
 )
 def set_parameter(
     context: AdminContext, component: str, name: str, value: Value, vhost: ForVhost = "/"
-) -> ParameterRow:
+) -> Row:
     """Set the parameter NAME of a component. VALUE is JSON."""
     where = context.vhost(vhost)
     checked_name(component, "component", PARAMETER_NAME_BYTES)
     checked_name(name, "parameter", PARAMETER_NAME_BYTES)
+    made = (component, name) not in where.parameters.values
     where.parameters.put(component, name, checked_value(name, value))
     context.broker.events.parameter("set", (where.name, component, name), value)
     context.log("info", f"parameter '{component}' '{name}' in vhost '{where.name}' was set")
-    return {"vhost": where.name, "component": component, "name": name, "value": value}
+    row = {"vhost": where.name, "component": component, "name": name, "value": value}
+    return {**row, "made": made}
 
 
 @PARAMETERS.command(
@@ -75,7 +77,7 @@ def clear_parameter(context: AdminContext, component: str, name: str, vhost: For
     """Forget the parameter NAME of a component."""
     where = context.vhost(vhost)
     if not where.parameters.delete(component, name):
-        raise CommandRefused(
+        raise missing(
             f"no parameter '{component}' '{name}' in vhost '{where.name}': "
             "`harebell parameters list` shows all"
         )
@@ -114,13 +116,14 @@ def list_global_parameters(context: AdminContext) -> list[GlobalParameterRow]:
     tag=ADMINISTRATOR,
     done="global parameter '{name}' was set",
 )
-def set_global_parameter(context: AdminContext, name: str, value: Value) -> GlobalParameterRow:
+def set_global_parameter(context: AdminContext, name: str, value: Value) -> Row:
     """Set the global parameter NAME. VALUE is JSON."""
     checked_name(name, "parameter", PARAMETER_NAME_BYTES)
+    made = name not in context.broker.global_parameters.values
     context.broker.global_parameters.put(name, checked_value(name, value))
     context.broker.events.parameter("set", ("", _GLOBAL, name), value)
     context.log("info", f"global parameter '{name}' was set")
-    return {"name": name, "value": value}
+    return {"name": name, "value": value, "made": made}
 
 
 @GLOBAL_PARAMETERS.command(
@@ -132,9 +135,7 @@ def set_global_parameter(context: AdminContext, name: str, value: Value) -> Glob
 def clear_global_parameter(context: AdminContext, name: str) -> Row:
     """Forget the global parameter NAME."""
     if not context.broker.global_parameters.delete(name):
-        raise CommandRefused(
-            f"no global parameter '{name}': `harebell global-parameters list` shows all"
-        )
+        raise missing(f"no global parameter '{name}': `harebell global-parameters list` shows all")
     context.broker.events.parameter("cleared", ("", _GLOBAL, name))
     context.log("info", f"global parameter '{name}' was cleared")
     return {"name": name}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from harebell.admin.catalog import PERMISSIONS, TOPIC_PERMISSIONS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
-from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.context import AdminContext, CommandRefused, missing
 
 if TYPE_CHECKING:
     from harebell.auth.permissions import Permissions
@@ -69,7 +69,7 @@ def list_permissions(
 )
 def set_permissions(
     context: AdminContext, user: str, configure: str, write: str, read: str, vhost: ForVhost = "/"
-) -> PermissionRow:
+) -> Row:
     """Let a user do what three patterns say, at once."""
     from harebell.admin.accounts import save_permissions
     from harebell.auth.permissions import PatternError, Permissions
@@ -79,13 +79,14 @@ def set_permissions(
         permissions = Permissions(configure, write, read)
     except PatternError as error:
         raise CommandRefused(str(error)) from None
+    made = where.name not in who.permissions
     who.permissions[where.name] = permissions
     where.router.changed()
     save_permissions(where.name, who, permissions, context.definitions)
     context.log("info", f"the permissions of user '{who.name}' in vhost '{where.name}' were set")
     row = _row(where.name, who, permissions)
     context.broker.events.note("permission.created", {**row})
-    return row
+    return {**row, "made": made}
 
 
 @PERMISSIONS.command(
@@ -98,7 +99,7 @@ def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -
     """Close a vhost to a user."""
     who, where = context.user(user), context.vhost(vhost)
     if who.permissions.pop(where.name, None) is None:
-        raise CommandRefused(
+        raise missing(
             f"user '{who.name}' has no permissions in vhost '{where.name}': "
             f"`harebell permissions list --user {who.name}` shows where"
         )
@@ -162,7 +163,7 @@ def list_topic_permissions(
 )
 def set_topic_permissions(
     context: AdminContext, user: str, exchange: str, write: str, read: str, vhost: ForVhost = "/"
-) -> TopicPermissionRow:
+) -> Row:
     """Let a user publish and bind with the keys that two patterns match, and no others.
 
     {username} and {vhost} in a pattern stand for those names.
@@ -176,7 +177,9 @@ def set_topic_permissions(
         topic = TopicPermission(write, read, who.name, where.name)
     except PatternError as error:
         raise CommandRefused(str(error)) from None
-    who.topic_permissions.setdefault(where.name, {})[exchange] = topic
+    topics = who.topic_permissions.setdefault(where.name, {})
+    made = exchange not in topics
+    topics[exchange] = topic
     where.router.changed()
     save_topic_permission(where.name, who, exchange, topic, context.definitions)
     row = _topic_row(where.name, who, exchange, topic)
@@ -186,7 +189,7 @@ def set_topic_permissions(
         f"the topic permissions of user '{who.name}' for exchange '{exchange}' in vhost "
         f"'{where.name}' were set",
     )
-    return row
+    return {**row, "made": made}
 
 
 @TOPIC_PERMISSIONS.command(
@@ -204,7 +207,7 @@ def clear_topic_permissions(
     gone = [name for name in held if exchange in (None, name)]
     if not gone:
         which = "" if exchange is None else f" for exchange '{exchange}'"
-        raise CommandRefused(
+        raise missing(
             f"user '{who.name}' has no topic permissions{which} in vhost '{where.name}': "
             f"`harebell topic-permissions list --user {who.name}` shows where"
         )

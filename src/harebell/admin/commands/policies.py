@@ -13,7 +13,7 @@ from harebell.admin.command import (
     Form,
     Row,
 )
-from harebell.admin.context import AdminContext, CommandRefused, checked_name
+from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
 from harebell.base.limits import POLICY_NAME_BYTES
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         vhost: ForVhost = "/",
         apply_to: Annotated[str, Argument("What it applies to.", "KIND")] = "all",
         priority: Annotated[int, Argument("The highest one applies.")] = 0,
-    ) -> PolicyRow:
+    ) -> Row:
         from harebell.model.policy import Policy
 
         where = context.vhost(vhost)
@@ -100,10 +100,12 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
                 raise CommandRefused(
                     f"{key} is {value}, which is too large: give a number below 2^63"
                 )
+        held = where.policies.operator_policies if operator else where.policies.policies
+        made = name not in held
         policy = Policy(name, pattern, apply_to, priority, definition)
         where.policies.put(policy, operator=operator)
         context.log("info", f"{word} '{name}' in vhost '{where.name}' was set")
-        return _row(where.name, policy)
+        return {**_row(where.name, policy), "made": made}
 
     @noun.command(
         f"DELETE {path}/{{name}}",
@@ -115,7 +117,7 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
     def clear_policy(context: AdminContext, name: str, vhost: ForVhost = "/") -> Row:
         where = context.vhost(vhost)
         if not where.policies.delete(name, operator=operator):
-            raise CommandRefused(
+            raise missing(
                 f"no {word} '{name}' in vhost '{where.name}': `harebell {noun.name} list` shows all"
             )
         context.log("info", f"{word} '{name}' in vhost '{where.name}' was cleared")

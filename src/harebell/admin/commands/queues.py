@@ -127,7 +127,9 @@ def declare(
     ] = None,
     durable: Annotated[
         bool,
-        Argument("Whether it survives a restart.  [default: durable]", off="transient"),
+        Argument(
+            "Whether it survives a restart.  [default: durable]", off="transient", over_http=False
+        ),
     ] = True,
     auto_delete: Annotated[bool, Argument("It goes with its last consumer.")] = False,
     arguments: Table = NO_ARGUMENTS,
@@ -137,6 +139,7 @@ def declare(
 
     where = context.vhost(vhost)
     checked_name(name, "queue", NAME_BYTES)
+    context.check_permission(where, "configure", "queue", name)
     made = name not in where.queues
     if made:
         where.check_room(name)
@@ -158,6 +161,7 @@ def _purged(known: Mapping[str, Any]) -> str:
 @QUEUES.command("DELETE /api/queues/{vhost}/{name}/contents", tag=MANAGEMENT, done=_purged)
 def purge(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
     """Drop all messages of a queue that are ready, or wait to be tried again."""
+    context.check_permission(context.vhost(vhost), "read", "queue", name)
     where, queue = _find(context, vhost, name)
     count = queue.purge()
     queue.sync_soon()
@@ -193,6 +197,7 @@ def delete(
     if_unused: Annotated[bool, Argument("Only if nobody consumes it.")] = False,
 ) -> Row:
     """Delete a queue with all its messages."""
+    context.check_permission(context.vhost(vhost), "configure", "queue", name)
     where, queue = _find(context, vhost, name)
     owner: Any = queue.owner
     count = where.delete_queue(queue.name, owner, if_unused=if_unused, if_empty=if_empty)

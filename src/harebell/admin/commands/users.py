@@ -36,7 +36,7 @@ def _row(user: User) -> UserRow:
     }
 
 
-def _checked_tags(tags: list[str]) -> tuple[str, ...]:
+def checked_tags(tags: list[str]) -> tuple[str, ...]:
     """Check tags; returns each once, in their order."""
     for tag in tags:
         if not tag or "," in tag or tag != tag.strip():
@@ -60,7 +60,7 @@ def _check_new(context: AdminContext, name: str) -> None:
         )
 
 
-@USERS.listing("users", "GET /api/users", tag=ADMINISTRATOR, row=UserRow)
+@USERS.listing("users", tag=ADMINISTRATOR, row=UserRow)
 def list_users(context: AdminContext) -> list[UserRow]:
     """List users by name."""
     return [_row(user) for user in sorted(context.users.all(), key=lambda user: user.name)]
@@ -81,7 +81,7 @@ def add(
 
     checked_name(name, "user", USER_NAME_BYTES)
     _check_new(context, name)
-    checked, given = _checked_tags(tags), _checked_password(password)
+    checked, given = checked_tags(tags), _checked_password(password)
     secrets = yield from context.users.deriving(given)
     # Another command may have added one while the password was hashed.
     _check_new(context, name)
@@ -166,7 +166,7 @@ def set_tags(
     from harebell.admin.accounts import save_user
 
     user = context.user(name)
-    user.tags = _checked_tags(tags)
+    user.tags = checked_tags(tags)
     save_user(user, context.definitions)
     context.log("info", f"the tags of user '{user.name}' are: {', '.join(user.tags) or 'none'}")
     context.broker.events.note("user.tags.set", {"name": user.name, "tags": user.tags})

@@ -170,7 +170,6 @@ def set_vhost(
 
 
 @VHOSTS.command(
-    "DELETE /api/vhosts/{name}",
     tag=ADMINISTRATOR,
     done=lambda known: f"vhost '{known['name']}' was deleted{closed_clause(known)}",
 )

@@ -1,0 +1,111 @@
+"""Who may do what over HTTP: every route with every tag, vhosts, and AMQP permissions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from harebell.admin.catalog import commands
+from harebell.server.http.routes import Route, routes_of
+from tests.unit.server.http.asking import Api, running_api
+
+TAGS = ("", "impersonator", "management", "policymaker", "monitoring", "administrator")
+MAY = {
+    "": {"management", "policymaker", "monitoring", "administrator"},
+    "management": {"management", "policymaker", "monitoring", "administrator"},
+    "policymaker": {"policymaker", "administrator"},
+    "monitoring": {"monitoring", "administrator"},
+    "administrator": {"administrator"},
+}
+"""RabbitMQ's tags of users by the least tag that a route needs."""
+ROUTES = routes_of(commands())
+
+
+class World(NamedTuple):
+    """A broker with a user for each tag."""
+
+    api: Api
+    users: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with running_api() as api:
+        users = {tag: api.user(tag or "nothing", *[tag] * bool(tag), vhost="/") for tag in TAGS}
+        yield World(api, users)
+
+
+def path_of(route: Route) -> str:
+    """The path of a route, in the vhost "/" and with names that are not there."""
+    return re.sub(r"{\w+}", "nope", route.path.replace("{vhost}", "%2F"))
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_is_open_to_the_tags_that_it_is_for_and_to_no_other(
+    world: World, route: Route
+) -> None:
+    for tag, user in world.users.items():
+        body = None if route.method in ("GET", "DELETE") else {}
+        answer = world.api.ask(route.method, path_of(route), body, user=user)
+        assert answer.status != 500, answer
+        if tag in MAY[route.command.tag]:
+            refused = answer.status == 401 and answer.json["reason"].startswith("Not ")
+            assert not refused, (tag, answer)
+        else:
+            assert answer.status == 401, (tag, answer)
+            assert answer.json["error"] == "not_authorised"
+
+
+def test_every_route_is_there_once() -> None:
+    shapes = [(route.method, re.sub(r"{\w+}", "{}", route.path)) for route in ROUTES]
+    assert sorted(shapes) == sorted(set(shapes))
+
+
+def test_a_user_sees_only_vhosts_with_permissions_unless_a_tag_shows_all(world: World) -> None:
+    api = world.api
+    api.done("PUT", "/api/vhosts/other", {})
+    api.done("PUT", "/api/queues/other/hidden", {})
+    for tag in ("management", "policymaker"):
+        user = world.users[tag]
+        assert [row["name"] for row in api.get("/api/vhosts", user=user)] == ["/"]
+        assert all(row["vhost"] == "/" for row in api.get("/api/queues", user=user))
+        answer = api.ask("GET", "/api/queues/other", user=user)
+        assert answer.status == 401
+        assert answer.json["reason"] == "User not authorised to access virtual host"
+    for tag in ("monitoring", "administrator"):
+        user = world.users[tag]
+        assert [row["name"] for row in api.get("/api/queues/other", user=user)] == ["hidden"]
+        assert api.ask("PUT", "/api/queues/other/new", {}, user=user).status == 401
+
+
+def test_permissions_of_amqp_hold_over_http(world: World) -> None:
+    api = world.api
+    user = api.user("limited", "management", vhost="/", pattern="^mine")
+    api.done("PUT", "/api/queues/%2F/others", {})
+    api.done("PUT", "/api/queues/%2F/mine", {}, user=user)
+    got = {"ackmode": "ack_requeue_true"}
+    message = {"routing_key": "k", "payload": "", "properties": {}}
+    refused = (
+        ("PUT", "/api/queues/%2F/new", {}),
+        ("DELETE", "/api/queues/%2F/others", None),
+        ("DELETE", "/api/queues/%2F/others/contents", None),
+        ("POST", "/api/queues/%2F/others/get", got),
+        ("PUT", "/api/exchanges/%2F/new", {"type": "direct"}),
+        ("DELETE", "/api/exchanges/%2F/new", None),
+        ("POST", "/api/exchanges/%2F/amq.topic/publish", message),
+        ("POST", "/api/bindings/%2F/e/amq.topic/q/mine", {}),
+    )
+    for method, path, body in refused:
+        answer = api.ask(method, path, body, user=user)
+        assert answer.status == 401, (method, path, answer)
+        assert "refused for user 'limited'" in answer.json["reason"]
+    api.done("PUT", "/api/exchanges/%2F/mine", {"type": "direct"}, user=user)
+    api.done("POST", "/api/bindings/%2F/e/mine/q/mine", {}, user=user)
+    api.done("POST", "/api/exchanges/%2F/mine/publish", message, user=user)
+    api.done("POST", "/api/queues/%2F/mine/get", got, user=user)
+    spoofed = {**message, "properties": {"user_id": "guest"}}
+    assert api.ask("POST", "/api/exchanges/%2F/mine/publish", spoofed, user=user).status == 400
+    assert "others" in [row["name"] for row in api.get("/api/queues/%2F")]
