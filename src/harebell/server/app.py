@@ -319,7 +319,7 @@ class App:
             lag=self.lag,
             clock=self.clock,
             started_at=self.started_at,
-            most_connections=self._most_connections,
+            most_connections=self.most_connections,
             login_attempts=login_attempts,
         )
 
