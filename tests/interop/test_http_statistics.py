@@ -142,6 +142,9 @@ def test_a_user_without_the_tag_monitoring_sees_its_own_work_only(
     channel.queue_declare("seen")
     assert watched.api.get("/api/connections", user=user) == []
     assert watched.api.get("/api/channels", user=user) == []
+    channel.basic_consume("seen", lambda *_: None, consumer_tag="s")
+    (consumer,) = watched.api.get("/api/consumers", user=user)
+    assert consumer["consumer_tag"] == "s"
     overview = watched.api.get("/api/overview", user=user)
     assert overview["listeners"] == []
     assert overview["object_totals"]["connections"] == 0

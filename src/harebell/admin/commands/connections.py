@@ -32,13 +32,14 @@ Reason = Annotated[str | None, Argument("What the client is told.", "TEXT")]
 
 
 def _connections(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
-    """Connections by age, also those that have not opened a vhost yet."""
+    """Connections that the actor may see, by age, also those without a vhost yet."""
+    return [each for each in _every(context, vhost) if context.may_see_work_of(each.user.name)]
+
+
+def _every(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
+    """Connections by age, whoever may see them."""
     only = None if vhost is None else context.vhost(vhost)
-    found = [
-        each
-        for each in context.registry.connections
-        if (only is None or each.vhost is only) and context.may_see_work_of(each.user.name)
-    ]
+    found = [each for each in context.registry.connections if only is None or each.vhost is only]
     return sorted(found, key=lambda each: (each.connected_at, str(each.peer)))
 
 
@@ -207,6 +208,7 @@ def list_consumers(context: AdminContext, vhost: OnlyVhost = None) -> list[Consu
     """List consumers by connection, channel and tag."""
     return [
         consumer_row(context, connection, channel, consumer)
-        for connection, channel in _channels(_connections(context, vhost))
+        for connection, channel in _channels(_every(context, vhost))
+        if context.may_see(channel.vhost.name)
         for _, consumer in sorted((channel.consumers or {}).items())
     ]
