@@ -30,7 +30,8 @@ class Watched(NamedTuple):
 @pytest.fixture(scope="module")
 def watched() -> Iterator[Watched]:
     port = free_port()
-    with running_broker("--management-port", str(port)) as broker:
+    flags = ("--management-port", str(port), "--metrics-port", str(free_port()))
+    with running_broker(*flags) as broker:
         yield Watched(broker, Api(port))
 
 
@@ -99,6 +100,17 @@ def test_telegraf_zabbix_and_datadog_find_what_they_need(watched: Watched) -> No
     assert watched.api.get("/api/healthchecks/node") == {"status": "ok"}
     assert watched.api.get("/api/health/checks/alarms") == {"status": "ok"}
     assert watched.api.get("/api/exchanges/%2F/amq.default")["name"] == ""
+
+
+def test_every_listener_has_the_name_of_its_protocol(watched: Watched) -> None:
+    overview = watched.api.get("/api/overview")
+    protocols = {each["protocol"]: each["port"] for each in overview["listeners"]}
+    assert protocols.keys() == {"amqp", "http", "http/prometheus"}
+    assert protocols["amqp"] == watched.broker.port
+    assert [each["port"] for each in overview["contexts"]] == [str(watched.api.port)]
+    for name in ("amqp091", "http", "http/prometheus"):
+        answer = watched.api.ask("GET", f"/api/health/checks/protocol-listener/{segment(name)}")
+        assert answer.status == 200
 
 
 def test_a_health_check_that_fails_is_503_with_its_reason(watched: Watched) -> None:

@@ -141,7 +141,7 @@ class App:
         self.statistics = Sampler(
             self.broker, self.registry, lambda: node.sampled(self), self.take_samples
         )
-        self._metrics: list[HttpListener] = []
+        self.metrics_listeners: list[HttpListener] = []
 
     def _make_settings(self, config: Config, host: str) -> Settings:
         """Return the settings that all connections share."""
@@ -283,7 +283,7 @@ class App:
         if self.http_listeners:
             self.take_samples()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
-        self._metrics = await serve_metrics(
+        self.metrics_listeners = await serve_metrics(
             self.config, lambda: self._metrics_source(context.login_attempts), self._trouble
         )
         self._look_at_disk()
@@ -353,7 +353,7 @@ class App:
         self._verifying.close()
         if self._control is not None:
             await self._control.close()
-        for served in self._metrics:
+        for served in self.metrics_listeners:
             await served.close()
         self.broker.tick()
         await self._close_store()
@@ -539,7 +539,7 @@ class App:
     @property
     def addresses(self) -> list[Listener | HttpListener]:
         """Return everything that listens: AMQP first, then HTTP."""
-        return [*self.listeners, *self.http_listeners, *self._metrics]
+        return [*self.listeners, *self.http_listeners, *self.metrics_listeners]
 
     # --- monitoring -------------------------------------------------------------------------------
 

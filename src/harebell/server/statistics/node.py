@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from harebell.server.app import App
 
 _MS = 1000
-_PROTOCOLS = {"amqp": "amqp", "amqps": "amqp/ssl", "https": "https", "http": "http"}
+_PROTOCOLS = {
+    "amqp": "amqp",
+    "amqps": "amqp/ssl",
+    "amqp-0-10t": "amqp/0-10t",
+    "https": "https",
+    "http": "http",
+}
+_METRICS = {"http": "http/prometheus", "https": "https/prometheus"}
 _TLS = ("amqps", "https")
 
 
@@ -46,7 +53,7 @@ def facts(app: App) -> NodeFacts:
     files = tuple(file for file in (config.tls_cert, config.tls_ca) if file)
     listeners = tuple(
         Listening(
-            _PROTOCOLS.get(each.scheme, each.scheme),
+            _METRICS[each.scheme] if each in app.metrics_listeners else _PROTOCOLS[each.scheme],
             each.host,
             each.port,
             files if each.scheme in _TLS else (),
