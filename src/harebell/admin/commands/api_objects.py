@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypedDict
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote_plus
 
 from harebell.admin.catalog import API_OBJECTS
 from harebell.admin.command import MANAGEMENT, Row
@@ -81,7 +81,7 @@ def properties_key(routing_key: str, arguments: Any) -> str:
 
     from harebell.model.binding import frozen
 
-    key = quote_plus(routing_key, safe="")
+    key = quote_plus(routing_key, safe="").replace(_NO_KEY, "%7E")
     if not arguments:
         return key or _NO_KEY
     digest = hashlib.sha256(repr(frozen(arguments)).encode()).digest()
@@ -202,8 +202,13 @@ def _between(
 def _named(
     context: AdminContext, vhost: str, source: str, kind: str, destination: str, props: str
 ) -> ApiBindingRow:
-    for row in _between(context, vhost, source, kind, destination):
+    rows = _between(context, vhost, source, kind, destination)
+    for row in rows:
         if row["properties_key"] == props:
+            return row
+    for row in rows:
+        # Some clients encode a name once, and RabbitMQ decodes it once more than they do.
+        if not row["arguments"] and row["routing_key"] == unquote_plus(props):
             return row
     raise missing(f"no binding '{props}' from '{source}' to '{destination}' in vhost '{vhost}'")
 
