@@ -61,7 +61,15 @@ async def serve_http(
     app = application(config, context, dispatcher)
     listeners = []
     if port:
-        listeners.append(await open_listener(app, config.management_host, port, "management_port"))
+        try:
+            listeners.append(
+                await open_listener(app, config.management_host, port, "management_port")
+            )
+        except StartError as error:
+            if config.management_port is not None:
+                raise
+            # Another broker of this machine may have the default port.
+            log("warning", f"no HTTP API: {error}")
     if tls_port:
         listeners.append(
             await open_listener(app, config.management_host, tls_port, "management_tls_port", tls)
