@@ -45,6 +45,28 @@ PATTERN_CACHE_ENTRIES = 512
 """Patterns of permissions and policies that are kept compiled."""
 PATTERN_STEPS = 5_000
 """States of a pattern that is simulated as an automaton; larger ones are left to `re`."""
+PATTERN_LINEAR_STATES = 500
+"""States of a pattern that is searched without backtracking."""
+PATTERN_LINEAR_TRANSITIONS = 4_096
+"""Transitions of such a pattern that are remembered."""
+PATTERN_LINEAR_TESTS = 20_000
+"""Tests of a single character in one search with it; each takes under a microsecond."""
+FILTER_CHARACTERS = 16_384
+"""Length of a filter over messages."""
+FILTER_TERMS = 1_000
+"""Columns and values of a filter."""
+FILTER_DEPTH = 50
+"""Conditions of a filter that are nested in each other."""
+FILTER_PATTERN_CHARACTERS = 255
+"""Length of a pattern in a filter."""
+FILTER_TEXT_CHARACTERS = 16_384
+"""Characters of a text that a pattern in a filter is compared with; the rest is not looked at."""
+FILTER_JSON_BYTES = 262_144
+"""Largest body that a filter reads as JSON (256 KiB)."""
+FILTER_UNITS = 3
+"""Work units of testing a message with a filter, beside those of its columns and values."""
+FILTER_OCTETS_PER_UNIT = 128
+"""Octets of a body that a filter reads in one work unit."""
 REPLY_TEXT_BYTES = 255
 """Longest reply text (a shortstr)."""
 NAME_BYTES = 255

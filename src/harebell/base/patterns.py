@@ -19,7 +19,13 @@ from functools import lru_cache
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from harebell.base.limits import PATTERN_CACHE_ENTRIES, PATTERN_STEPS
+from harebell.base.limits import (
+    PATTERN_CACHE_ENTRIES,
+    PATTERN_LINEAR_STATES,
+    PATTERN_LINEAR_TESTS,
+    PATTERN_LINEAR_TRANSITIONS,
+    PATTERN_STEPS,
+)
 
 _ONE = frozenset((_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN))
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
@@ -98,20 +104,22 @@ class _Machine:
 
     Args:
         tree: the parsed pattern.
+        most: how many states it may have.
 
     Raises:
         _NotFollowed: it has more than characters, choices, repeats and positions.
     """
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: Any, most: int = PATTERN_STEPS) -> None:
         self._state = tree.state
+        self._most = most
         # The final state; every other state is made before those that follow it.
         self._steps: list[_Step] = [_Step(None, 0, ())]
         self._tests: dict[str, re.Pattern[str]] = {}
         self._first = self._before(tree, _FOUND)
 
     def _add(self, test: Any, width: int, *after: int) -> int:
-        if len(self._steps) >= PATTERN_STEPS:
+        if len(self._steps) >= self._most:
             raise _NotFollowed
         self._steps.append(_Step(None if test is None else self._test(test), width, after))
         return len(self._steps) - 1
@@ -183,3 +191,135 @@ class _Machine:
                 states.update(step.after)
             states = following
         return False
+
+
+# --- patterns over contents of messages -----------------------------------------------------------
+
+
+class PatternRefused(ValueError):
+    """A pattern cannot be searched without backtracking; the text completes a sentence about it."""
+
+
+class PatternTooSlow(Exception):
+    """A search was ended: it needs more tests than one search may have."""
+
+
+def linear_search_for(pattern: str) -> Search:
+    r"""Return a function that searches for a pattern in a text of any length, in linear time.
+
+    The automaton of the pattern becomes deterministic while it is used: the set of its active
+    states and a character lead to the next set, which is remembered. A search raises
+    `PatternTooSlow` if it meets so many new sets that it would take long.
+
+    Args:
+        pattern: the regular expression.
+
+    Raises:
+        PatternRefused: it is invalid, too large, or has more than characters, choices, repeats and
+            the positions `^`, `$`, `\A` and `\Z`.
+    """
+    try:
+        re.compile(pattern)
+        tree = _parser.parse(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise PatternRefused(f"is invalid: {error}") from None
+    try:
+        return _LinearSearch(tree).search
+    except (_NotFollowed, RecursionError):
+        raise PatternRefused(
+            "is too large, or has look-around, word boundaries or back references, which are not "
+            "supported"
+        ) from None
+
+
+_STARTS = (_constants.AT_BEGINNING, _constants.AT_BEGINNING_STRING)
+_ENDS = (_constants.AT_END, _constants.AT_END_STRING)
+
+
+class _LinearSearch(_Machine):
+    """A pattern as an automaton that becomes deterministic while it is used.
+
+    Args:
+        tree: the parsed pattern.
+
+    Raises:
+        _NotFollowed: it has something that the automaton does not support.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        # The states that only hold at the start or at the end of a text.
+        self._places: dict[int, Any] = {}
+        if tree.state.flags & re.MULTILINE:
+            raise _NotFollowed
+        super().__init__(tree, PATTERN_LINEAR_STATES)
+        self._known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self._begun = self._closed({self._first}, _STARTS)
+
+    def _before(self, tree: Any, after: int) -> int:
+        for node in reversed(list(tree)):
+            kind, value = node
+            if kind is _constants.AT:
+                if value not in (*_STARTS, *_ENDS):
+                    raise _NotFollowed
+                after = self._add(None, 0, after)
+                self._places[after] = value
+            elif kind in _LOOKS:
+                raise _NotFollowed
+            else:
+                after = super()._before([node], after)
+        return after
+
+    def _closed(self, states: set[int], places: tuple[Any, ...]) -> frozenset[int]:
+        """Follow the unconditional choices, and the positions that hold."""
+        found = set()
+        waiting = list(states)
+        while waiting:
+            state = waiting.pop()
+            if state in found:
+                continue
+            found.add(state)
+            step = self._steps[state]
+            if step.width or (state in self._places and self._places[state] not in places):
+                continue
+            waiting += step.after
+        return frozenset(found)
+
+    def _follow(self, states: frozenset[int], character: str) -> frozenset[int]:
+        """Return the states after a character."""
+        following = {self._first}
+        for state in states:
+            step = self._steps[state]
+            if step.width and step.test is not None and step.test.match(character) is not None:
+                following.update(step.after)
+        if len(self._known) >= PATTERN_LINEAR_TRANSITIONS:
+            self._known.clear()
+        found = self._known[states, character] = self._closed(following, ())
+        return found
+
+    def search(self, name: str) -> bool:
+        """True if the pattern is found anywhere in a text.
+
+        Raises:
+            PatternTooSlow: it needs too many tests.
+        """
+        known, states = self._known, self._begun
+        left = PATTERN_LINEAR_TESTS
+        last = len(name) - 1
+        for at, character in enumerate(name):
+            if _FOUND in states:
+                return True
+            if at == last and character == "\n" and self._ends(states, _constants.AT_END):
+                return True
+            following = known.get((states, character))
+            if following is None:
+                left -= len(states)
+                if left < 0:
+                    raise PatternTooSlow
+                following = self._follow(states, character)
+            states = following
+        return _FOUND in states or self._ends(states, *_ENDS)
+
+    def _ends(self, states: frozenset[int], *places: Any) -> bool:
+        """True if the pattern ends at a position that holds only at the end of the text."""
+        allowed = (*places, *_STARTS) if states is self._begun else places
+        return bool(self._places) and _FOUND in self._closed(set(states), allowed)

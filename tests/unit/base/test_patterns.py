@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harebell.auth.permissions import Permissions
 from harebell.auth.topics import TopicPermission
-from harebell.base.patterns import search_for
+from harebell.base.patterns import (
+    PatternRefused,
+    PatternTooSlow,
+    linear_search_for,
+    search_for,
+)
 from harebell.model.policy import Policy
 
 ENDLESS = (
@@ -80,3 +86,51 @@ def test_clients_cannot_choose_names_that_keep_the_broker_busy() -> None:
         assert not Permissions(pattern, pattern, pattern).allow("write", name)
         assert not TopicPermission(pattern, pattern).allow("write", name)
         assert not Policy("p", pattern, "all", 0, {}).applies("classic", name)
+
+
+# --- without backtracking -------------------------------------------------------------------------
+
+_PIECES = st.recursive(
+    st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "^", "$", "\\A", "\\Z", "x?", "(?:)"]),
+    lambda inner: (
+        st.builds("(?:{}|{})".format, inner, inner)
+        | st.builds("({})*".format, inner)
+        | st.builds("({})+?".format, inner)
+        | st.builds("({}){{0,2}}".format, inner)
+        | st.builds("{}{}".format, inner, inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(_PIECES, st.text("abx\n", max_size=8))
+@example("a$", "a\n")
+@example("$a", "\n")
+@example("^$", "\n")
+def test_the_search_without_backtracking_finds_what_re_finds(pattern: str, text: str) -> None:
+    try:
+        search = linear_search_for(pattern)
+    except PatternRefused:
+        re.compile(pattern)  # too large at most
+        return
+    assert search(text) == (re.search(pattern, text) is not None)
+    assert search(text) == (re.search(pattern, text) is not None), "with what it remembers"
+
+
+@pytest.mark.parametrize("pattern", ["(a)\\1", "(?=a)b", "(?<!a)b", "\\bword", "(?m)^a", "a{9999}"])
+def test_what_needs_backtracking_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternRefused):
+        linear_search_for(pattern)
+
+
+def test_flags_in_a_pattern_hold() -> None:
+    assert linear_search_for("(?i)ABC")("xabcx")
+    assert linear_search_for("(?s)a.c")("a\nc")
+    assert not linear_search_for("a.c")("a\nc")
+
+
+def test_a_search_that_would_take_long_is_ended() -> None:
+    search = linear_search_for("(a|b)*a(a|b){100}c")
+    numbers = random.Random(1)
+    with pytest.raises(PatternTooSlow):
+        search("".join(numbers.choice("ab") for _ in range(16_000)))

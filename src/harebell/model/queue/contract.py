@@ -20,6 +20,7 @@ from harebell.model.queue.position_range import Span, cannot_be_spanned
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
+    from harebell.model.queue.browse_cursor import BrowseCursor, Start
     from harebell.model.queue.features.limits import Incoming
 
 ACCEPTED = 0
@@ -186,6 +187,34 @@ class Queue:
             Refusal: positions are lost, and the builder may not skip them.
         """
         raise cannot_be_spanned(self.name, self.vhost)
+
+    def browse(self, start: Start, *, ready_only: bool = True) -> BrowseCursor:
+        """Return a cursor that goes through its messages and takes none.
+
+        Args:
+            start: where to begin.
+            ready_only: leave out what is delivered, leased, or waits for a retry.
+
+        Raises:
+            Refusal: it keeps no messages, or has no such start.
+        """
+        raise cannot_be_spanned(self.name, self.vhost)
+
+    def withdraw(self, position: int, message: Message) -> bool:
+        """Remove a ready message out of its order, for good; False if it is no longer ready.
+
+        Args:
+            position: its position.
+            message: the message at that position.
+        """
+        return False
+
+    def check_withdraw(self) -> None:
+        """Refuse to remove single messages, unless the queue type allows it."""
+        thing = rendered("queue", self.name, self.vhost)
+        raise precondition(
+            f"messages cannot be removed from {thing}: only its retention removes them"
+        )
 
     def declared(self) -> None:
         """Note that the queue was declared again, or passively."""

@@ -50,6 +50,7 @@ from harebell.model.queue.position_range import Span
 from harebell.model.resource import precondition, refused, rendered
 
 if TYPE_CHECKING:
+    from harebell.model.queue.browse_cursor import BrowseCursor, Start
     from harebell.model.queue_context import QueueContext
 
 NO_POSITION = -1
@@ -955,6 +956,28 @@ class MessageQueue(Queue):
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows of messages, delivered or not."""
         return self.order.pour(first, end, into)
+
+    # --- browse and remove by position ----------------------------------------------------------
+
+    def browse(self, start: Start, *, ready_only: bool = True) -> BrowseCursor:
+        """Return a cursor that goes through the messages and takes none."""
+        # Imported here: most brokers never browse.
+        from harebell.model.queue.browse_cursor import QueueCursor
+
+        return QueueCursor(self, self.order, start, ready_only=ready_only)
+
+    def check_withdraw(self) -> None:
+        """Allow to remove single messages."""
+
+    def withdraw(self, position: int, message: Message) -> bool:
+        """Remove a ready message out of its order, for good; False if it is no longer ready."""
+        if self.deleted or not self.order.discard(position):
+            return False
+        self.order.position = position
+        self.left(message)
+        if self.expiry is not None and self.expiry.active:
+            self._look_at_head()
+        return True
 
     # --- purge, delete --------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ The position of a delivery is made of the offset and the number of the consumer 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
@@ -49,6 +49,9 @@ from harebell.model.queue.position_range import Span, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
 from harebell.model.queue_context import QueueContext
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
+
+if TYPE_CHECKING:
+    from harebell.model.queue.browse_cursor import BrowseCursor, Start
 
 KIND = "stream"
 _NO_WORK = Work()
@@ -441,6 +444,13 @@ class StreamQueue(Queue):
         first = check_kept(self.name, self.vhost, first, self._log.first(), end, into)
         into.marks(0, 0, None, None, None)
         return self._log.pour(first, end, into)
+
+    def browse(self, start: Start, *, ready_only: bool = True) -> BrowseCursor:
+        """Return a cursor that goes through the messages on disk."""
+        # Imported here: most brokers never browse.
+        from harebell.model.queue.browse_cursor import StreamCursor, first_of
+
+        return StreamCursor(self._log, first_of(self._log, self._visible, start), self._visible)
 
     # --- consumers ------------------------------------------------------------------------------
 

@@ -175,6 +175,13 @@ class MessageOrder:
         """Take a message out of order for one holder; False if it may not have it."""
         return self.take_out(position)
 
+    def discard(self, position: int) -> bool:
+        """Settle a ready message out of order; False if it is not ready."""
+        if not self.take_out(position):
+            return False
+        self.settle(position)
+        return True
+
     def in_ranges(self) -> bool:
         """True if the next messages are ranges of the logs that can be claimed as they are."""
         return True

@@ -140,7 +140,29 @@ class CountedOrder(MessageOrder):
         return [(self.log, min(found))] if found else []
 
     def was_out(self, position: int) -> bool:
-        return position in self._returned or self._fifo.was_out(position)
+        if self._sorted is None:
+            return position in self._returned or self._fifo.was_out(position)
+        return self._found(position) >= 0 or self._fifo.was_out(position)
+
+    def _found(self, position: int) -> int:
+        """Return the index of a position among the sorted ones that were returned; -1 if none."""
+        if self._sorted is None:
+            self._sorted = sorted(self._returned)
+        at = bisect_left(self._sorted, position)
+        return at if at < len(self._sorted) and self._sorted[at] == position else -1
+
+    def discard(self, position: int) -> bool:
+        at = self._found(position) if self._returned else -1
+        if at < 0:
+            gone = self._fifo.discard(position)
+        else:
+            gone = True
+            self._returned.remove(position)
+            if self._sorted is not None:
+                del self._sorted[at]
+            self.log.settle(position)
+        self.count -= gone
+        return gone
 
     def take_out(self, position: int) -> bool:
         if position in self._returned:

@@ -235,6 +235,20 @@ class FifoOrder(MessageOrder):
         self.count -= 1
         return True
 
+    def discard(self, position: int) -> bool:
+        """Settle a ready message out of order; False if it is not ready."""
+        if not self.take_out(position):
+            return False
+        held = self._held
+        if held is not None:
+            # The log knows what is settled, so it need not be kept in memory here too.
+            held.discard(position)
+            if not held:
+                self._held = None
+        self._old = max(self._old, position + 1)
+        self.log.settle(position)
+        return True
+
     def was_out(self, position: int) -> bool:
         """True if a ready message may have been delivered before."""
         if position < self._cursor or (self._held is not None and position in self._held):

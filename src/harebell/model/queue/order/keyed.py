@@ -214,6 +214,16 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return out
 
+    def discard(self, position: int) -> bool:
+        if self.keys.waits(position):
+            self.keys.take(position)
+            self.log.settle(position)
+            gone = True
+        else:
+            gone = self._fifo.discard(position)
+        self.recount()
+        return gone
+
     def acquire(self, position: int, holder: object) -> bool:
         """Take a message for a holder of its key; False if another holder has the key."""
         if self.keys.waits(position):

@@ -238,6 +238,11 @@ class PriorityOrder(MessageOrder):
         self.count -= out
         return out
 
+    def discard(self, position: int) -> bool:
+        gone = self._order_of(position).discard(position >> _SHIFT)
+        self.count -= gone
+        return gone
+
     def untouched(self, position: int) -> int:
         return self._order_of(position).untouched(position >> _SHIFT)
 

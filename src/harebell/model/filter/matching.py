@@ -1,0 +1,116 @@
+"""Match texts: LIKE, and regular expressions without backtracking."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from harebell.base.limits import FILTER_PATTERN_CHARACTERS, FILTER_TEXT_CHARACTERS
+from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search_for
+from harebell.model.filter.errors import FilterError
+
+Match = Callable[[str], bool]
+
+
+def like(pattern: str) -> Match:
+    r"""Return a function that compares a whole text with a pattern of LIKE.
+
+    `%` stands for any characters, `_` for one, and `\` before them for themselves.
+
+    Raises:
+        FilterError: the pattern is too long.
+    """
+    _check(pattern)
+    parts = _parts(pattern)
+    first, *between = parts
+    if not between:
+        return lambda text: len(text) == len(first) and _fits(first, text, 0)
+    last = between.pop()
+
+    def match(text: str) -> bool:
+        text = text[:FILTER_TEXT_CHARACTERS]
+        end = len(text) - len(last)
+        if end < len(first) or not _fits(first, text, 0) or not _fits(last, text, end):
+            return False
+        at = len(first)
+        for part in between:
+            at = _find(part, text, at, end)
+            if at < 0:
+                return False
+            at += len(part)
+        return True
+
+    return match
+
+
+_ANY = ""
+Part = tuple[str, ...]
+"""Characters, of which `_ANY` stands for every character."""
+
+
+def _parts(pattern: str) -> list[Part]:
+    """Split a pattern at each `%`."""
+    parts: list[list[str]] = [[]]
+    escaped = False
+    for character in pattern:
+        if escaped or character not in "\\%_":
+            parts[-1].append(character)
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character == "%":
+            parts.append([])
+        else:
+            parts[-1].append(_ANY)
+    if escaped:
+        parts[-1].append("\\")
+    return [tuple(part) for part in parts]
+
+
+def _fits(part: Part, text: str, at: int) -> bool:
+    """True if a part is at an index of a text that is long enough."""
+    if _ANY not in part:
+        return text.startswith("".join(part), at)
+    return all(wanted in (_ANY, text[at + n]) for n, wanted in enumerate(part))
+
+
+def _find(part: Part, text: str, at: int, end: int) -> int:
+    """Return the first index of a part in a text; -1 if there is none."""
+    if _ANY not in part:
+        return text.find("".join(part), at, end)
+    # Without repeats `re` takes at most the length of the text times that of the pattern.
+    pattern = "".join(re.escape(each) if each != _ANY else "." for each in part)
+    found = re.compile(pattern, re.DOTALL).search(text, at, end)
+    return -1 if found is None else found.start()
+
+
+def rlike(pattern: str) -> Match:
+    """Return a function that searches for a regular expression in a text.
+
+    Raises:
+        FilterError: it is invalid, or needs backtracking.
+    """
+    _check(pattern)
+    try:
+        search = linear_search_for(pattern)
+    except PatternRefused as error:
+        raise FilterError(f"the regular expression {pattern!r} {error}") from None
+
+    def match(text: str) -> bool:
+        try:
+            return search(text[:FILTER_TEXT_CHARACTERS])
+        except PatternTooSlow:
+            raise FilterError(
+                f"the regular expression {pattern!r} takes too long for a message: write one with "
+                "fewer choices and repeats"
+            ) from None
+
+    return match
+
+
+def _check(pattern: str) -> None:
+    if len(pattern) > FILTER_PATTERN_CHARACTERS:
+        raise FilterError(
+            f"a pattern has at most {FILTER_PATTERN_CHARACTERS} characters, this one has "
+            f"{len(pattern)}: shorten it"
+        )

@@ -1,0 +1,124 @@
+"""What a filter is asked about: one message of a queue, decoded as far as the filter needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from harebell.base.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
+from harebell.base.message import Message
+from harebell.model.editor import Editor
+
+_MS = 1000
+_NOT_DECODED = object()
+
+
+class Subject:
+    """A message, and what its queue knows about it.
+
+    Args:
+        editor: reads messages.
+
+    Attributes:
+        message: the message.
+        offset: its position in the queue.
+        redelivered: whether it may have been delivered before.
+        delivery_count: its failed deliveries, as far as its queue counts them.
+        state: "ready" or "unacknowledged".
+        now: the time of day in milliseconds since 1970.
+    """
+
+    __slots__ = (
+        "_editor",
+        "_headers",
+        "_json",
+        "_properties",
+        "delivery_count",
+        "message",
+        "now",
+        "offset",
+        "redelivered",
+        "state",
+    )
+
+    message: Message
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self.now = 0
+        self._forget()
+
+    def is_now(
+        self, message: Message, offset: int, delivery_count: int, state: str, *, redelivered: bool
+    ) -> None:
+        """Replace the message."""
+        self.message = message
+        self.offset = offset
+        self.redelivered = redelivered
+        self.delivery_count = delivery_count
+        self.state = state
+        self._forget()
+
+    def _forget(self) -> None:
+        self._properties: Mapping[str, Any] | None = None
+        self._headers: Mapping[str, Any] | None = None
+        self._json: Any = _NOT_DECODED
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """Its properties by name, without the headers."""
+        if self._properties is None:
+            self._properties = self._editor.properties_of(self.message)
+        return self._properties
+
+    @property
+    def headers(self) -> Mapping[str, Any]:
+        """Its headers, decoded."""
+        if self._headers is None:
+            has = self.message.has_headers
+            self._headers = self._editor.headers_of(self.message) if has else {}
+        return self._headers
+
+    @property
+    def json(self) -> Any:
+        """Its body as JSON; None if it is none, or too large."""
+        if self._json is _NOT_DECODED:
+            self._json = _json_of(self.message.body)
+        return self._json
+
+    @property
+    def text(self) -> str | None:
+        """The beginning of its body as text; None if it is not UTF-8."""
+        body = self.message.body[: 4 * FILTER_TEXT_CHARACTERS]
+        try:
+            return body.decode()[:FILTER_TEXT_CHARACTERS]
+        except UnicodeDecodeError as error:
+            # The last character may be cut.
+            if error.start < len(body) - 3 or len(body) == len(self.message.body):
+                return None
+            return body[: error.start].decode()[:FILTER_TEXT_CHARACTERS]
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When its queue got it; None if that is not recorded."""
+        ms = self.message.timestamp
+        return datetime.fromtimestamp(ms / _MS, UTC) if ms else None
+
+    @property
+    def age(self) -> float | None:
+        """The seconds since then."""
+        ms = self.message.timestamp
+        return max(self.now - ms, 0) / _MS if ms else None
+
+
+def _json_of(body: bytes) -> Any:
+    if len(body) > FILTER_JSON_BYTES:
+        return None
+    # Imported here: most brokers never filter.
+    import msgspec
+
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None

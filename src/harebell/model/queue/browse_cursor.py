@@ -1,0 +1,234 @@
+"""Go through the messages of a queue without taking them, in slices.
+
+A cursor sees the messages that were in the queue when it began, each at most once; what is removed
+before it comes there is left out. It changes nothing: neither order, nor counts, nor what is marked
+as delivered. Every queue type makes its own kind (`Queue.browse`).
+
+    ready     in the order of delivery, levels of a priority queue from the highest
+    all       in the order of the log, with messages that are delivered, leased, or wait for a retry
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.model.queue.features.redelivery import FAILURES, REJECTIONS_SHIFT
+from harebell.model.queue.position_range import position_at
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.model.queue.contract import Queue
+    from harebell.model.queue.order.contract import MessageOrder
+
+READY = "ready"
+UNACKNOWLEDGED = "unacknowledged"
+_AT_THE_END = 2**62
+_NONE = -1
+
+
+class Start(NamedTuple):
+    """Where to begin.
+
+    Args:
+        offset: the first position; -1 if there is another condition.
+        moment: the first message that was received then or later, in milliseconds since 1970; 0 if
+            there is another condition.
+        last: so many messages before the end; 0 if there is another condition.
+    """
+
+    offset: int = 0
+    moment: int = 0
+    last: int = 0
+
+
+class Browsed(NamedTuple):
+    """A message that a cursor came to.
+
+    Args:
+        position: its position in the queue.
+        message: the message.
+        state: READY or UNACKNOWLEDGED.
+        redelivered: whether it may have been delivered before.
+        deliveries: its failed deliveries, as far as its queue counts them.
+    """
+
+    position: int
+    message: Message
+    state: str
+    redelivered: bool
+    deliveries: int
+
+
+class BrowseCursor:
+    """Goes through the messages of a queue."""
+
+    def next(self) -> int:
+        """Move to the next message and return its position; -1 at the end."""
+        raise NotImplementedError
+
+    def far(self, done: Callable[[], object]) -> bool:
+        """True if the message is so large that it is read in slices now; `done` is called then."""
+        return False
+
+    def read(self) -> Browsed | None:
+        """Return the message that `next` moved to; None if it cannot be read."""
+        raise NotImplementedError
+
+
+class QueueCursor(BrowseCursor):
+    """Goes through a queue that delivers each message to one consumer.
+
+    Args:
+        queue: the queue.
+        order: its message order.
+        start: where to begin.
+        ready_only: leave out what is delivered, leased, or waits for a retry.
+
+    Raises:
+        Refusal: the messages of a priority queue have no common order.
+    """
+
+    def __init__(
+        self, queue: Queue, order: MessageOrder, start: Start, *, ready_only: bool
+    ) -> None:
+        self._order = order
+        self._ready_only = ready_only
+        self._bits = order.level_bits
+        self._mask = (1 << self._bits) - 1
+        self._logs: dict[int, Log] = {}
+        self._ends: dict[int, int] = {}
+        firsts: dict[int, int] = {}
+        if self._bits and (start.offset > 0 or start.last):
+            thing = rendered("queue", queue.name, queue.vhost)
+            raise Refusal(
+                ErrorKind.PRECONDITION_FAILED,
+                f"{thing} has priorities, so its messages have no common order: begin at the first "
+                "or at a time",
+            )
+        for level, each in order.levels():
+            self._logs[level] = each.log
+            self._ends[level] = each.end()
+            firsts[level] = first_of(each.log, each.end(), start)
+        self._cursors = [firsts.get(level, 0) for level in range(max(firsts, default=0) + 1)]
+        self._lanes = list(self._logs)
+        self._position = _NONE
+        self._ready = True
+
+    def next(self) -> int:
+        """Move to the next message and return its position; -1 at the end."""
+        self._position = self._next_ready() if self._ready_only else self._next_of_all()
+        return self._position
+
+    def _next_ready(self) -> int:
+        order, cursors = self._order, self._cursors
+        while True:
+            position = order.next_ready(cursors)
+            if position < 0:
+                return _NONE
+            order.pass_by(cursors, position)
+            level = position & self._mask
+            if position >> self._bits < self._ends.get(level, 0):
+                return position
+            # This one and all behind it on its level came later.
+            cursors[level] = _AT_THE_END
+
+    def _next_of_all(self) -> int:
+        while self._lanes:
+            level = self._lanes[0]
+            here = self._logs[level].next(self._cursors[level])
+            if here < self._ends[level]:
+                self._cursors[level] = here + 1
+                self._ready = self._is_ready(level, here)
+                return here << self._bits | level
+            self._lanes.pop(0)
+        return _NONE
+
+    def _is_ready(self, level: int, here: int) -> bool:
+        if self._bits:
+            return dict(self._order.levels())[level].look(here) == here
+        return self._order.next_ready([here]) == here
+
+    def far(self, done: Callable[[], object]) -> bool:
+        """True if the message is so large that it is read in slices now; `done` is called then."""
+        log, here = self._logs[self._position & self._mask], self._position >> self._bits
+        if not log.has_large or not log.far(here):
+            return False
+        log.fetch(here, done)
+        return True
+
+    def read(self) -> Browsed | None:
+        """Return the message that `next` moved to; None if it cannot be read."""
+        order, position = self._order, self._position
+        message = order.read(position)
+        if message is None:
+            return None
+        count = order.delivery_count(position)
+        return Browsed(
+            position,
+            message,
+            READY if self._ready else UNACKNOWLEDGED,
+            bool(order.was_out(position)),
+            (count & FAILURES) + (count >> REJECTIONS_SHIFT),
+        )
+
+
+class StreamCursor(BrowseCursor):
+    """Goes through a stream.
+
+    Args:
+        log: the log of the stream.
+        first: the first offset.
+        end: the offset behind the last one that is visible.
+    """
+
+    def __init__(self, log: Log, first: int, end: int) -> None:
+        self._log = log
+        self._following = first
+        self._end = end
+        self._position = _NONE
+
+    def next(self) -> int:
+        """Move to the next message and return its offset; -1 at the end."""
+        found = self._log.next(self._following)
+        if found >= self._end:
+            return _NONE
+        self._following = found + 1
+        self._position = found
+        return found
+
+    def far(self, done: Callable[[], object]) -> bool:
+        """True if the message is so large that it is read in slices now; `done` is called then."""
+        if not self._log.has_large or not self._log.far(self._position):
+            return False
+        self._log.fetch(self._position, done)
+        return True
+
+    def read(self) -> Browsed | None:
+        """Return the message that `next` moved to; None if it cannot be read."""
+        message = self._log.read(self._position)
+        return None if message is None else Browsed(self._position, message, READY, False, 0)
+
+
+def first_of(log: Log, end: int, start: Start) -> int:
+    """Return the first position of a log to look at."""
+    if start.moment:
+        return position_at(log, min(log.first(), end), end, start.moment)
+    if start.last:
+        return _before_end(log, end, start.last)
+    return max(start.offset, 0)
+
+
+def _before_end(log: Log, end: int, count: int) -> int:
+    """Return the position from which there are so many messages up to the end."""
+    low, high = min(log.first(), end), end
+    while low < high:
+        middle = (low + high + 1) // 2
+        if log.reach(middle, end, count, _NONE)[1] >= count:
+            low = middle
+        else:
+            high = middle - 1
+    return low
