@@ -19,7 +19,7 @@ class Noun:
     Args:
         name: its name.
         summary: what its commands do.
-        module: the file of `harebell.admin.commands` that has them.
+        module: the file of `harebell.admin.commands` that has them; several with spaces between.
         also: other words for its verbs.
     """
 
@@ -29,13 +29,14 @@ class Noun:
         self.name = name
         self.summary = summary
         self.also = also or {}
-        self._module = module
+        self._modules = module.split()
         self._commands: dict[str, Command] = {}
 
     @property
     def commands(self) -> dict[str, Command]:
-        """Its commands by their verbs; their file is imported for the first time here."""
-        import_module(f"harebell.admin.commands.{self._module}")
+        """Its commands by their verbs; their files are imported for the first time here."""
+        for module in self._modules:
+            import_module(f"harebell.admin.commands.{module}")
         return self._commands
 
     def command(
@@ -48,6 +49,7 @@ class Noun:
         row: type | None = None,
         status: int = 0,
         hidden: bool = False,
+        shown: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Make a function a command; the arguments are those of `Command`."""
         from harebell.admin.command import Command, documentation
@@ -56,7 +58,7 @@ class Noun:
             name = verb or run.__name__.rstrip("_").replace("_", "-")
             text = summary or documentation(run)
             self._commands[name] = Command(
-                *(self, name, run, text, tag, http, row),
+                *(self, name, run, text, tag, http, row, shown),
                 done=done,
                 status=status,
                 hidden=hidden,
@@ -100,7 +102,9 @@ class Noun:
 
 
 QUEUES = Noun(
-    "queues", "Look at the queues of a running broker, declare, purge and delete them.", "queues"
+    "queues",
+    "Look at the queues of a running broker and their messages, declare, purge and delete them.",
+    "queues messages",
 )
 EXCHANGES = Noun(
     "exchanges", "Look at the exchanges of a running broker, declare and delete them.", "exchanges"

@@ -151,7 +151,7 @@ class Command:
         self.tag = tag
         self.http = http
         self.columns = () if row is None else tuple(row.__annotations__)
-        self.chooses = bool(shown)
+        self.chooses = bool(shown and what)
         self.shown = shown or self.columns
         self.what = what
         self.done = done

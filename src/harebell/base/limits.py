@@ -171,6 +171,14 @@ GROUP_WAITING_MESSAGES = 100_000
 """Messages that a queue with ordering keys skips, and keeps, as their keys are held."""
 GROUP_SCAN_MESSAGES = 2_000
 """Messages that such a queue skips in one turn."""
+BROWSE_MESSAGE_UNITS = 4
+"""Work units of reading a message that a command browses."""
+BROWSE_ROW_UNITS = 15
+"""Work units of showing it, beside those of its body."""
+BROWSE_SLICE_UNITS = 400
+"""Work units of one slice of such a command."""
+BROWSE_PAYLOAD_BYTES = 1_048_576
+"""Most octets of a body that such a command shows (1 MiB)."""
 BROWSED_PER_TURN = 1_000
 """Messages that a browser is shown in one turn."""
 GROUP_KEY_LETTERS = 255

@@ -130,6 +130,11 @@ class VHost:
         for exchange in WATCHERS:
             self.add_watcher(exchange)
 
+    @property
+    def editor(self) -> Editor:
+        """Reads and changes messages."""
+        return self._context.editor
+
     def add_watcher(self, name: str) -> None:
         """Add an exchange to which only the broker publishes."""
         self.exchanges[name] = TopicExchange(name, durable=True, internal=True)

@@ -32,7 +32,12 @@ Table = Annotated[
 NO_ARGUMENTS: dict[str, Any] = {}
 
 
-def _find(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
+def find_queue(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
+    """Return a queue and its vhost.
+
+    Raises:
+        CommandRefused: there is none.
+    """
     where = context.vhost(vhost)
     queue = where.queues.get(name)
     if queue is None:
@@ -85,7 +90,7 @@ def show(
         range_of(lengths_age, lengths_incr, "lengths"),
         range_of(msg_rates_age, msg_rates_incr, "msg_rates"),
     )
-    where, queue = _find(context, vhost, name)
+    where, queue = find_queue(context, vhost, name)
     consumers = [
         (connection, channel, consumer)
         for connection, channel in context.channels()
@@ -162,7 +167,7 @@ def _purged(known: Mapping[str, Any]) -> str:
 def purge(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
     """Drop all messages of a queue that are ready, or wait to be tried again."""
     context.check_permission(context.vhost(vhost), "read", "queue", name)
-    where, queue = _find(context, vhost, name)
+    where, queue = find_queue(context, vhost, name)
     count = queue.purge()
     queue.sync_soon()
     context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was purged")
@@ -177,7 +182,7 @@ def _retried(known: Mapping[str, Any]) -> str:
 @QUEUES.command(tag=MANAGEMENT, done=_retried)
 def retry(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
     """Deliver again now what waits to be tried again."""
-    where, queue = _find(context, vhost, name)
+    where, queue = find_queue(context, vhost, name)
     count = queue.retry_now()
     context.log("info", f"waiting in queue '{queue.name}' in vhost '{where.name}' was ended")
     return {"vhost": where.name, "name": queue.name, "messages": count}
@@ -198,7 +203,7 @@ def delete(
 ) -> Row:
     """Delete a queue with all its messages."""
     context.check_permission(context.vhost(vhost), "configure", "queue", name)
-    where, queue = _find(context, vhost, name)
+    where, queue = find_queue(context, vhost, name)
     owner: Any = queue.owner
     count = where.delete_queue(queue.name, owner, if_unused=if_unused, if_empty=if_empty)
     context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was deleted")

@@ -1,89 +1,32 @@
 """Go through the messages of a queue without taking them, in slices.
 
-A cursor sees the messages that were in the queue when it began, each at most once; what is removed
-before it comes there is left out. It changes nothing: neither order, nor counts, nor what is marked
-as delivered. Every queue type makes its own kind (`Queue.browse`).
-
-    ready     in the order of delivery, levels of a priority queue from the highest
-    all       in the order of the log, with messages that are delivered, leased, or wait for a retry
+ready     in the order of delivery, levels of a priority queue from the highest
+all       in the order of the log, with messages that are delivered, leased, or wait for a retry
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.model.queue.browse import READY, UNACKNOWLEDGED, BrowseCursor, Browsed, Start
 from harebell.model.queue.features.redelivery import FAILURES, REJECTIONS_SHIFT
 from harebell.model.queue.position_range import position_at
-from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
-    from harebell.model.queue.contract import Queue
     from harebell.model.queue.order.contract import MessageOrder
 
-READY = "ready"
-UNACKNOWLEDGED = "unacknowledged"
 _AT_THE_END = 2**62
 _NONE = -1
-
-
-class Start(NamedTuple):
-    """Where to begin.
-
-    Args:
-        offset: the first position; -1 if there is another condition.
-        moment: the first message that was received then or later, in milliseconds since 1970; 0 if
-            there is another condition.
-        last: so many messages before the end; 0 if there is another condition.
-    """
-
-    offset: int = 0
-    moment: int = 0
-    last: int = 0
-
-
-class Browsed(NamedTuple):
-    """A message that a cursor came to.
-
-    Args:
-        position: its position in the queue.
-        message: the message.
-        state: READY or UNACKNOWLEDGED.
-        redelivered: whether it may have been delivered before.
-        deliveries: its failed deliveries, as far as its queue counts them.
-    """
-
-    position: int
-    message: Message
-    state: str
-    redelivered: bool
-    deliveries: int
-
-
-class BrowseCursor:
-    """Goes through the messages of a queue."""
-
-    def next(self) -> int:
-        """Move to the next message and return its position; -1 at the end."""
-        raise NotImplementedError
-
-    def far(self, done: Callable[[], object]) -> bool:
-        """True if the message is so large that it is read in slices now; `done` is called then."""
-        return False
-
-    def read(self) -> Browsed | None:
-        """Return the message that `next` moved to; None if it cannot be read."""
-        raise NotImplementedError
 
 
 class QueueCursor(BrowseCursor):
     """Goes through a queue that delivers each message to one consumer.
 
     Args:
-        queue: the queue.
+        thing: the queue, for errors.
         order: its message order.
         start: where to begin.
         ready_only: leave out what is delivered, leased, or waits for a retry.
@@ -92,9 +35,7 @@ class QueueCursor(BrowseCursor):
         Refusal: the messages of a priority queue have no common order.
     """
 
-    def __init__(
-        self, queue: Queue, order: MessageOrder, start: Start, *, ready_only: bool
-    ) -> None:
+    def __init__(self, thing: str, order: MessageOrder, start: Start, *, ready_only: bool) -> None:
         self._order = order
         self._ready_only = ready_only
         self._bits = order.level_bits
@@ -103,7 +44,6 @@ class QueueCursor(BrowseCursor):
         self._ends: dict[int, int] = {}
         firsts: dict[int, int] = {}
         if self._bits and (start.offset > 0 or start.last):
-            thing = rendered("queue", queue.name, queue.vhost)
             raise Refusal(
                 ErrorKind.PRECONDITION_FAILED,
                 f"{thing} has priorities, so its messages have no common order: begin at the first "

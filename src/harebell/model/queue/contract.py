@@ -20,7 +20,7 @@ from harebell.model.queue.position_range import Span, cannot_be_spanned
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
-    from harebell.model.queue.browse_cursor import BrowseCursor, Start
+    from harebell.model.queue.browse import BrowseCursor, Start
     from harebell.model.queue.features.limits import Incoming
 
 ACCEPTED = 0

@@ -50,7 +50,7 @@ from harebell.model.queue.position_range import Span
 from harebell.model.resource import precondition, refused, rendered
 
 if TYPE_CHECKING:
-    from harebell.model.queue.browse_cursor import BrowseCursor, Start
+    from harebell.model.queue.browse import BrowseCursor, Start
     from harebell.model.queue_context import QueueContext
 
 NO_POSITION = -1
@@ -964,7 +964,9 @@ class MessageQueue(Queue):
         # Imported here: most brokers never browse.
         from harebell.model.queue.browse_cursor import QueueCursor
 
-        return QueueCursor(self, self.order, start, ready_only=ready_only)
+        return QueueCursor(
+            rendered("queue", self.name, self.vhost), self.order, start, ready_only=ready_only
+        )
 
     def check_withdraw(self) -> None:
         """Allow to remove single messages."""

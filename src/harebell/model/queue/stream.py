@@ -51,7 +51,7 @@ from harebell.model.queue_context import QueueContext
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 
 if TYPE_CHECKING:
-    from harebell.model.queue.browse_cursor import BrowseCursor, Start
+    from harebell.model.queue.browse import BrowseCursor, Start
 
 KIND = "stream"
 _NO_WORK = Work()

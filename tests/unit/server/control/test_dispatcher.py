@@ -15,6 +15,7 @@ from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.limits import COMMAND_ENTRY_UNITS, WORK_USER_UNITS
+from harebell.base.ports import Store
 from harebell.base.work import Work
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.convert import EDITOR, headers_of
@@ -34,14 +35,20 @@ class Gathering(MemoryDefinitions):
 
 
 class World:
-    """A dispatcher on a broker in memory, whose turns come when the test says so."""
+    """A dispatcher on a broker in memory, whose turns come when the test says so.
 
-    def __init__(self) -> None:
+    Args:
+        store: the store of the broker; in memory by default.
+        clock: its clock.
+    """
+
+    def __init__(self, store: Store | None = None, clock: Clock | None = None) -> None:
         self.lines: list[str] = []
         self.users = Users(bytes, algorithm=SHA256)
         work = Work()
-        store = MemoryStore(Gauge())
-        self.broker = Broker(store, Gauge(), headers_of, EDITOR, Clock(), work=work)
+        self.broker = Broker(
+            store or MemoryStore(Gauge()), Gauge(), headers_of, EDITOR, clock or Clock(), work=work
+        )
         self.registry = ConnectionRegistry(Gauge(), work)
         self.registry.turns.limit(WORK_USER_UNITS, lambda: None)
         definitions: Any = Gathering()
