@@ -132,7 +132,7 @@ def test_messages_that_wait_are_counted_and_their_waiting_is_ended() -> None:
         until(lambda: listed(broker, "queues")[0]["messages_delayed"] == 2)
         (row,) = listed(broker, "queues")
         assert (row["messages_ready"], row["messages_delayed"], row["messages"]) == (0, 2, 2)
-        said = done(broker, "queues", "retry", "q")
+        said = done(broker, "queues", "retry-now", "q")
         assert said == "queue 'q' in vhost '/' delivers 2 messages again now"
         again = channel.get("q")
         assert again is not None

@@ -106,6 +106,11 @@ QUEUES = Noun(
     "Look at the queues of a running broker and their messages, declare, purge and delete them.",
     "queues messages",
 )
+JOBS = Noun(
+    "jobs",
+    "Look at the jobs that move, copy, remove or retry messages, and cancel them.",
+    "messages",
+)
 EXCHANGES = Noun(
     "exchanges", "Look at the exchanges of a running broker, declare and delete them.", "exchanges"
 )
@@ -174,7 +179,7 @@ DEFINITIONS = Noun(
 NOUNS: dict[str, Noun] = {
     noun.name: noun
     for noun in (
-        *(QUEUES, EXCHANGES, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
+        *(QUEUES, JOBS, EXCHANGES, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
         *(TRANSACTIONS, LEASES, STAGES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),

@@ -179,6 +179,16 @@ BROWSE_SLICE_UNITS = 400
 """Work units of one slice of such a command."""
 BROWSE_PAYLOAD_BYTES = 1_048_576
 """Most octets of a body that such a command shows (1 MiB)."""
+JOB_ACT_UNITS = 8
+"""Work units of moving, copying or removing a message by a job."""
+JOB_SLICE_UNITS = 400
+"""Work units of one slice of a job."""
+JOB_AHEAD_BYTES = 4_194_304
+"""Octets that a job publishes before it waits for a commit (4 MiB)."""
+JOBS_RUNNING = 16
+"""Jobs that run at a time."""
+JOBS_KEPT = 100
+"""Jobs that have ended and are still listed."""
 BROWSED_PER_TURN = 1_000
 """Messages that a browser is shown in one turn."""
 GROUP_KEY_LETTERS = 255

@@ -24,6 +24,9 @@ BRANCH_LOG = "0" * 32
 PUBLISHER_LOG = "1" * 32
 """The identity of the log of named publishers."""
 
+JOB_LOG = "2" * 32
+"""The identity of the log of jobs."""
+
 
 class Log:
     """The records of one queue, by position. Positions grow by one and are never reused.

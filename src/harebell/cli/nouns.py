@@ -265,7 +265,9 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         required = parameter.default is REQUIRED and form is not Form.SECRET
         if form is Form.WORDS:
             return click.Argument([keyword], nargs=-1, metavar=argument.metavar)
-        return click.Argument([keyword], required=required, metavar=argument.metavar)
+        return click.Argument(
+            [keyword], type=_click_type(parameter), required=required, metavar=argument.metavar
+        )
     flag = "--" + parameter.name.replace("_", "-")
     if form is Form.TABLE:
         return click.Option(

@@ -21,6 +21,7 @@ from harebell.model.definitions import restore_bindings, restored_exchanges, res
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
 from harebell.model.global_parameters import GlobalParameters
+from harebell.model.jobs import Jobs
 from harebell.model.lease import Leases
 from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
@@ -60,6 +61,7 @@ class Broker:
         timers: pending timers; the server runs them when they are due.
         branches: the branches of distributed transactions.
         leases: the lease groups.
+        jobs: messages that are moved, copied, removed or retried by a filter.
         staging: files (class file) that arrive in parts and are not published yet.
         churn: counters of what comes and goes.
         delivery_counts: failed deliveries of messages, in queues that were deleted.
@@ -102,6 +104,7 @@ class Broker:
         self.ceilings.every = self.vhosts
         self.branches = Branches(store, self.timers, self.vhosts, gauge)
         self.leases = Leases(store, self.timers, self.vhosts)
+        self.jobs = Jobs(store, self.timers, self.vhosts, self._editor, self._awaiting)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
         first.add_watcher(LOG_EXCHANGE)
@@ -190,6 +193,7 @@ class Broker:
         lost = restore_bindings(self.vhosts, self.store)
         lost += self.branches.restore()
         lost += self.leases.restore()
+        self.jobs.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost

@@ -14,7 +14,15 @@ from harebell.base.clock import Clock
 from harebell.base.errors import DiskError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.base.ports import BRANCH_LOG, EXCHANGE_LOG, PUBLISHER_LOG, Definitions, Files, Log
+from harebell.base.ports import (
+    BRANCH_LOG,
+    EXCHANGE_LOG,
+    JOB_LOG,
+    PUBLISHER_LOG,
+    Definitions,
+    Files,
+    Log,
+)
 from harebell.store.disk import QUEUES, DiskStore
 from harebell.store.dry_run_files import Shadow, Watched
 from harebell.store.memory import MemoryDefinitions
@@ -26,9 +34,12 @@ TRANSACTIONS = "transactions"
 """The kind of the log of prepared transactions."""
 PUBLISHERS = "publishers"
 """The kind of the log of named publishers."""
+JOBS = "jobs"
+"""The kind of the log of jobs."""
 _OWN = {
     BRANCH_LOG: ("", "prepared transactions", TRANSACTIONS),
     PUBLISHER_LOG: ("", "publishers", PUBLISHERS),
+    JOB_LOG: ("", "jobs", JOBS),
 }
 """Logs that do not belong to a queue."""
 

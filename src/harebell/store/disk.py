@@ -15,7 +15,16 @@ from harebell.base.limits import (
     DURABILITY_INTERVAL_MS,
     SEGMENT_BYTES,
 )
-from harebell.base.ports import BRANCH_LOG, PUBLISHER_LOG, Definitions, File, Files, Log, Store
+from harebell.base.ports import (
+    BRANCH_LOG,
+    JOB_LOG,
+    PUBLISHER_LOG,
+    Definitions,
+    File,
+    Files,
+    Log,
+    Store,
+)
 from harebell.base.work import Step, Work
 from harebell.store import inventory
 from harebell.store.commit import GroupCommit, write_all
@@ -199,6 +208,7 @@ class DiskStore(Store):
         known = {identity.partition("-")[0] for identity in identities} | {
             BRANCH_LOG,
             PUBLISHER_LOG,
+            JOB_LOG,
         }
         dropped = {key[0] for key, _ in self.definitions.load("dropped")}
         for folder in self.files.names(QUEUES):

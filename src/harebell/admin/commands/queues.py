@@ -180,7 +180,7 @@ def _retried(known: Mapping[str, Any]) -> str:
 
 
 @QUEUES.command(tag=MANAGEMENT, done=_retried)
-def retry(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
+def retry_now(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
     """Deliver again now what waits to be tried again."""
     where, queue = find_queue(context, vhost, name)
     count = queue.retry_now()

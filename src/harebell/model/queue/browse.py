@@ -7,7 +7,7 @@ as delivered. Every queue type makes its own cursor (`Queue.browse`), see `brows
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from harebell.base.message import Message
@@ -50,7 +50,22 @@ class Browsed(NamedTuple):
 
 
 class BrowseCursor:
-    """Goes through the messages of a queue."""
+    """Goes through the messages of a queue.
+
+    Attributes:
+        cursors: for each level of the queue, the position to go on from.
+        ends: for each level, the position to stop at.
+    """
+
+    cursors: list[int]
+    ends: dict[int, int]
+
+    def go_to(self, cursors: list[int], ends: Mapping[int, int]) -> None:
+        """Go on where another cursor of the same queue was."""
+        for level, end in self.ends.items():
+            self.ends[level] = min(end, ends.get(level, 0))
+        for level, position in enumerate(cursors[: len(self.cursors)]):
+            self.cursors[level] = position
 
     def next(self) -> int:
         """Move to the next message and return its position; -1 at the end."""

@@ -41,7 +41,7 @@ class QueueCursor(BrowseCursor):
         self._bits = order.level_bits
         self._mask = (1 << self._bits) - 1
         self._logs: dict[int, Log] = {}
-        self._ends: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
         firsts: dict[int, int] = {}
         if self._bits and (start.offset > 0 or start.last):
             raise Refusal(
@@ -51,9 +51,9 @@ class QueueCursor(BrowseCursor):
             )
         for level, each in order.levels():
             self._logs[level] = each.log
-            self._ends[level] = each.end()
+            self.ends[level] = each.end()
             firsts[level] = first_of(each.log, each.end(), start)
-        self._cursors = [firsts.get(level, 0) for level in range(max(firsts, default=0) + 1)]
+        self.cursors = [firsts.get(level, 0) for level in range(max(firsts, default=0) + 1)]
         self._lanes = list(self._logs)
         self._position = _NONE
         self._ready = True
@@ -64,14 +64,14 @@ class QueueCursor(BrowseCursor):
         return self._position
 
     def _next_ready(self) -> int:
-        order, cursors = self._order, self._cursors
+        order, cursors = self._order, self.cursors
         while True:
             position = order.next_ready(cursors)
             if position < 0:
                 return _NONE
             order.pass_by(cursors, position)
             level = position & self._mask
-            if position >> self._bits < self._ends.get(level, 0):
+            if position >> self._bits < self.ends.get(level, 0):
                 return position
             # This one and all behind it on its level came later.
             cursors[level] = _AT_THE_END
@@ -79,9 +79,9 @@ class QueueCursor(BrowseCursor):
     def _next_of_all(self) -> int:
         while self._lanes:
             level = self._lanes[0]
-            here = self._logs[level].next(self._cursors[level])
-            if here < self._ends[level]:
-                self._cursors[level] = here + 1
+            here = self._logs[level].next(self.cursors[level])
+            if here < self.ends[level]:
+                self.cursors[level] = here + 1
                 self._ready = self._is_ready(level, here)
                 return here << self._bits | level
             self._lanes.pop(0)
@@ -127,16 +127,16 @@ class StreamCursor(BrowseCursor):
 
     def __init__(self, log: Log, first: int, end: int) -> None:
         self._log = log
-        self._following = first
-        self._end = end
+        self.cursors = [first]
+        self.ends = {0: end}
         self._position = _NONE
 
     def next(self) -> int:
         """Move to the next message and return its offset; -1 at the end."""
-        found = self._log.next(self._following)
-        if found >= self._end:
+        found = self._log.next(self.cursors[0])
+        if found >= self.ends[0]:
             return _NONE
-        self._following = found + 1
+        self.cursors[0] = found + 1
         self._position = found
         return found
 
