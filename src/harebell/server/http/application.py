@@ -44,6 +44,8 @@ _ROWS = ("content-type", "application/x-ndjson")
 _GZIP_WINDOW = 31
 """Makes zlib write the format of gzip."""
 _READS = ("GET", "HEAD")
+_OPENAPI = ["api", "openapi.json"]
+"""The path of the OpenAPI document, which needs no login."""
 
 
 class Answer(NamedTuple):
@@ -110,6 +112,11 @@ class ManagementApp:
         scope = request.scope
         raw = scope.get("raw_path") or scope["path"].encode()
         segments = segments_of(raw, self._config.management_path_prefix)
+        if segments == _OPENAPI and request.method in _READS:
+            from harebell.server.http.openapi import document
+
+            described = document(self.routes.all, self._config.management_path_prefix)
+            return Answer(200, (_JSON,), (msgspec.json.encode(described),))
         if request.method == "OPTIONS":
             return Answer(200, (("allow", ", ".join(self.routes.methods(segments))),))
         command, path = self.routes.find(request.method, segments)
