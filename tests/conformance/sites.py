@@ -132,7 +132,9 @@ class MemorySite:
         self.users = Users(os.urandom, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
         self.settings = Settings(
-            rng=os.urandom, journal=lambda level, text: self.log.append((level, text)), **settings
+            rng=os.urandom,
+            journal=lambda level, text, *about: self.log.append((level, text)),
+            **settings,
         )
 
     def connect(self, address: str = "127.0.0.1") -> MemoryWire:

@@ -425,7 +425,7 @@ def test_a_client_that_just_goes_away_leaves_nothing_behind(
     peer.send_bytes(encoded(m.QueueDeclare(queue="q"))[:9])
     peer.opened = False
     peer.wire.end()
-    assert memory.logged("closed without connection.close")
+    assert memory.logged("client unexpectedly closed TCP connection")
     other = connect_memory().open()
     other.queue("gone")
     found = other.get("q")

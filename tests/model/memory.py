@@ -71,7 +71,7 @@ class MemoryBroker:
         self.journal: list[tuple[str, str]] = []
         self.settings = Settings(
             rng=rng,
-            journal=lambda level, text: self.journal.append((level, text)),
+            journal=lambda level, text, *about: self.journal.append((level, text)),
             **settings,  # type: ignore[arg-type]
         )
         self._ports = 0

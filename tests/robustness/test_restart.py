@@ -292,7 +292,7 @@ def test_everything_in_the_directory_belongs_to_its_owner_alone(tmp_path: Path) 
 def test_less_durability_is_said_in_the_log_and_in_the_status(tmp_path: Path) -> None:
     with running(tmp_path, "--durability", "os") as client:
         assert overview(client)["durability"] == "os"
-        assert "[WARNING] durability is 'os'" in client.broker.log
+        assert "durability is 'os'" in client.broker.log
 
 
 def test_a_disk_below_its_limit_blocks_who_publishes_and_nobody_else(tmp_path: Path) -> None:

@@ -63,7 +63,16 @@ def load_users(users: Users, definitions: Definitions) -> None:
             save_user(user, definitions)
 
 
-def make_default_user(users: Users, definitions: Definitions, name: str, password: str) -> None:
+def make_default_user(
+    users: Users,
+    definitions: Definitions,
+    name: str,
+    password: str,
+    *,
+    vhost: str = DEFAULT_VHOST,
+    tags: tuple[str, ...] = ("administrator",),
+    permissions: Permissions | None = None,
+) -> None:
     """Make the default user when there is no user at all.
 
     Args:
@@ -71,15 +80,20 @@ def make_default_user(users: Users, definitions: Definitions, name: str, passwor
         definitions: get the user, too.
         name: of the user.
         password: of the user.
+        vhost: where the user has permissions.
+        tags: of the user.
+        permissions: the permissions there; None for all.
     """
     if not users.all():
         made = users.add(
             name,
             password,
             loopback_only=name == WELL_KNOWN_USER,
-            tags=("administrator",),
-            vhosts=(DEFAULT_VHOST,),
+            tags=tags,
+            vhosts=(vhost,),
         )
+        if permissions is not None:
+            made.permissions[vhost] = permissions
         save_user(made, definitions)
 
 

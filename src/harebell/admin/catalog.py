@@ -175,6 +175,7 @@ DEFINITIONS = Noun(
     "Carry what is declared from one broker to another, also from and to RabbitMQ.",
     "definitions",
 )
+CONFIG = Noun("config", "Show, check, convert and reload the configuration of a broker.", "config")
 
 NOUNS: dict[str, Noun] = {
     noun.name: noun
@@ -183,6 +184,7 @@ NOUNS: dict[str, Noun] = {
         *(TRANSACTIONS, LEASES, STAGES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),
+        CONFIG,
     )
 }
 """Every noun, in the order in which the command line shows them."""

@@ -72,6 +72,7 @@ class AdminContext:
         log: takes a level and a line.
         statistics: samples of the counters; without them all rates are 0.
         node: returns the facts about the process.
+        reload: reads the configuration again; returns the keys that changed and those that cannot.
 
     Attributes:
         actor: the user on whose behalf a command runs over HTTP; None on the control socket, whose
@@ -89,6 +90,7 @@ class AdminContext:
         log: Callable[[str, str], None],
         statistics: Statistics | None = None,
         node: Callable[[], NodeFacts] = NodeFacts,
+        reload: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         self.broker = broker
         self.users = users
@@ -98,6 +100,7 @@ class AdminContext:
         self.log = log
         self.statistics = statistics or NoStatistics()
         self.node = node
+        self.reload = reload
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 

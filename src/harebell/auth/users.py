@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -99,6 +99,7 @@ class Users:
         secret: a random secret.
         later: compares slow passwords outside the event loop; None to compare at once.
         thread: derives the stored forms of a new password; None to derive at once.
+        complaint: returns what is wrong with a new name and password; "" if nothing is.
     """
 
     def __init__(
@@ -109,7 +110,9 @@ class Users:
         self.algorithm = algorithm
         self.later: Later | None = None
         self.thread: Executor | None = None
+        self.complaint: Callable[[str, str], str] = lambda name, password: ""
         self.secret = rng(_SECRET_BYTES)
+        self._loopback_names: frozenset[str] | None = None
         self._users: dict[str, User] = {}
 
     def add(
@@ -124,16 +127,24 @@ class Users:
         """Add or replace a user with all permissions in some vhosts."""
         user = User(name, "", loopback_only, tags, {vhost: everything() for vhost in vhosts})
         self.set_password(user, password)
-        self._users[name] = user
+        self.put(user)
         return user
 
     def put(self, user: User) -> None:
         """Add a user whose password is hashed already."""
+        if self._loopback_names is not None:
+            user.loopback_only = user.name in self._loopback_names
         self._users[user.name] = user
 
     def random(self, count: int) -> bytes:
         """Return random bytes, such as a salt."""
         return self._rng(count)
+
+    def restrict_to_loopback(self, names: Iterable[str]) -> None:
+        """Let these users log in from this machine only, and all others from everywhere."""
+        self._loopback_names = frozenset(names)
+        for user in self._users.values():
+            user.loopback_only = user.name in self._loopback_names
 
     def all(self) -> list[User]:
         """Return all users, in the order of creation."""
@@ -145,7 +156,7 @@ class Users:
 
     def set_password(self, user: User, password: str) -> None:
         """Set the password of a user, with a new salt."""
-        self.give(user, self._derive(password))
+        self.give(user, self.derived(password))
 
     def deriving(self, password: str) -> Slices[Secrets]:
         """Derive the stored forms of a new password with a new salt, in the thread if any.
@@ -153,8 +164,8 @@ class Users:
         It takes 0.1 s or more and must not block the event loop.
         """
         if self.thread is None:
-            return self._derive(password)
-        found = self.thread.submit(self._derive, password)
+            return self.derived(password)
+        found = self.thread.submit(self.derived, password)
         while not found.done():
             yield found
         return found.result()
@@ -163,7 +174,8 @@ class Users:
         """Set the stored forms of a user's password."""
         user.password_hash, user.algorithm, user.verifiers, user.cram = secrets
 
-    def _derive(self, password: str) -> Secrets:
+    def derived(self, password: str) -> Secrets:
+        """Derive the stored forms of a new password at once."""
         algorithm = self.algorithm
         return Secrets(
             hashed(password, self._rng(salt_bytes(algorithm)), algorithm),

@@ -44,6 +44,11 @@ class Gauge:
         self.high = high
         self.low = int(high * MEMORY_LOW_SHARE)
 
+    def set_high(self, high: int) -> None:
+        """Change the bytes above which publishers are blocked; 0 means no limit."""
+        self.high = high
+        self.low = int(high * MEMORY_LOW_SHARE)
+
     def add(self, octets: int) -> int:
         """Add bytes."""
         self.used += octets

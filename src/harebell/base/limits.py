@@ -551,6 +551,8 @@ SYNC_TOGETHER_FILES = 8
 """Number of files from which a commit syncs the whole file system, if the platform can."""
 REDO_KEEP_BYTES = 1_048_576
 """Size above which the redo file is truncated at once after a transaction."""
+LOG_LINES = 10_000
+"""Log lines that wait to be written; more are dropped and counted."""
 LOG_EXCHANGE_LINES = 1_000
 """Log lines that wait to be published to the log exchange."""
 LOG_DRAIN_SECONDS = 5

@@ -200,6 +200,11 @@ def group_of(noun: Noun) -> NounGroup:
         if command.hidden:
             continue
         group.add_command(_by_hand(command) or action_of(command))
+    if noun.name == "config":
+        from harebell.cli.config import ACTIONS
+
+        for action in ACTIONS:
+            group.add_command(action)
     return group
 
 

@@ -15,7 +15,7 @@ import click
 
 from harebell.base.errors import DiskError, HarebellError
 from harebell.cli.verb import DiskFailed, Failure, Verb, WrongUsage
-from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
+from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, read_configuration
 from harebell.server.config.settings import PREFIX, SETTINGS
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ def _shown_default(name: str) -> str:
     if name == "data_dir":
         return "harebell in $XDG_DATA_HOME or ~/.local/share"
     default = getattr(Config(), name)
-    return "" if default is None else str(default)
+    if isinstance(default, tuple):
+        return ",".join(default)
+    return "" if default is None or default == {} else str(default)
 
 
 def setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,7 +50,8 @@ def setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         "--config",
         "config_file",
         metavar="FILE",
-        help=f"TOML file with the keys of docs/reference/configuration.md. [{CONFIG_VARIABLE}]",
+        help="TOML file with the keys of docs/reference/configuration.md, or rabbitmq.conf, or a "
+        f"directory with rabbitmq.conf and conf.d. [{CONFIG_VARIABLE}]",
     )(command)
 
 
@@ -68,14 +71,15 @@ def _refuse_secret(_ctx: click.Context, param: click.Parameter, value: str | Non
 @setting_flags
 @click.option("--default-pass", hidden=True, expose_value=False, callback=_refuse_secret)
 @click.option("--tls-key-password", hidden=True, expose_value=False, callback=_refuse_secret)
+@click.option("--default-users", hidden=True, expose_value=False, callback=_refuse_secret)
 def serve(config_file: str | None, **flags: str | None) -> None:
     """Run a broker.
 
-    Flags win over the environment, which wins over the configuration file. It ends at SIGTERM or
+    Flags win over the environment, which wins over configuration files. It ends at SIGTERM or
     SIGINT, after telling every client why.
     """
     try:
-        config = load(flags, config_file=config_file)
+        configuration = read_configuration(flags, config_file=config_file)
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
     # Imported objects are never garbage: collections during the import would waste time.
@@ -85,7 +89,11 @@ def serve(config_file: str | None, **flags: str | None) -> None:
     gc.freeze()
     gc.enable()
     try:
-        code = run(config, lambda app: announce(app, config))
+        code = run(
+            configuration,
+            lambda app: announce(app, app.config),
+            lambda: read_configuration(flags, config_file=config_file),
+        )
     except DiskError as error:
         raise DiskFailed(str(error)) from None
     except HarebellError as error:

@@ -13,6 +13,7 @@ from typing import Any
 from harebell.auth.users import Users
 from harebell.base.counters import Traffic
 from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_log import log_accepted
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
@@ -73,7 +74,7 @@ class Arrival(BaseConnection):
 
     def _refuse(self) -> None:
         """Answer with the header of the version that serves most, and close."""
-        self.settings.journal("warning", f"{self.peer}: no protocol header that is served")
+        self.log("warning", f"{self.peer}: no protocol header that is served")
         self.remember_failure()
         self.out.raw(HEADER_0_9_1)
         self.cut()
@@ -94,6 +95,7 @@ class Arrival(BaseConnection):
         successor.transport, self.transport = transport, None
         if transport is not None:
             transport.succeed(successor)
+        log_accepted(successor)
         successor.begin()
 
     def tick(self, now: float) -> None:

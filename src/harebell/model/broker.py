@@ -83,6 +83,7 @@ class Broker:
         work: Work | None = None,
     ) -> None:
         self.default_queue_type = default_queue_type
+        self.vhost_added: Callable[[VHost], None] = lambda vhost: None
         self.gauge = gauge
         self.store = store
         self.commit = store.commit
@@ -131,6 +132,7 @@ class Broker:
                 "tags": vhost.metadata.tags,
             }
             self.events.note("vhost.created", facts)
+            self.vhost_added(vhost)
         return vhost
 
     def delete_vhost(self, vhost: VHost) -> None:

@@ -13,7 +13,6 @@ import signal
 import ssl
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from harebell import __version__
@@ -21,9 +20,11 @@ from harebell.admin.accounts import load_users, make_default_user
 from harebell.admin.context import AdminContext
 from harebell.admin.login_attempts import LoginAttempts
 from harebell.auth.cram import NAME as CRAM_MD5
+from harebell.auth.permissions import Permissions
 from harebell.auth.users import Users
 from harebell.base import impl, limits
 from harebell.base.chooser import Chooser
+from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
 from harebell.base.histogram import LAG_SECONDS, Histogram
 from harebell.base.work import Work
@@ -36,7 +37,7 @@ from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
-from harebell.server.config import Config, memory_octets
+from harebell.server.config import Config, Configuration, default_password, memory_octets
 from harebell.server.control import server as control_server
 from harebell.server.control.dispatcher import Dispatcher
 from harebell.server.disk.flusher import Flusher
@@ -44,12 +45,13 @@ from harebell.server.disk.storage import Storage
 from harebell.server.file_limits import ask_for_more, most_open, shares
 from harebell.server.http.listening import HttpListener
 from harebell.server.http.serving import serve_http
-from harebell.server.logger import Logger, PublishedLog
+from harebell.server.logs.logger import Logger, PublishedLog
 from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
 from harebell.server.metrics.serving import serve_metrics
 from harebell.server.metrics.source import Source
 from harebell.server.net.listener import Listener, StartError, listen
 from harebell.server.net.tls import ServerTls
+from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
 from harebell.server.statistics import node
 from harebell.server.statistics.sampler import Sampler
@@ -60,6 +62,8 @@ __all__ = ["App", "StartError", "run"]
 _SEED_OCTETS = 8
 _LOOK_WRITES = 16
 _MS = 1_000
+Again = Callable[[], Configuration]
+"""Reads the configuration again."""
 
 
 class App:
@@ -77,7 +81,9 @@ class App:
         self.config = config
         self.clock: Callable[[], float] = time.monotonic
         self.loop = asyncio.get_running_loop()
-        self.logger = PublishedLog(logger, self.loop, config.log_exchange_level)
+        host = platform.node() or "localhost"
+        self.node = node_name(config)
+        self.logger = PublishedLog(logger, self.loop, config, self.node)
         self.started_at = self.clock()
         gauge = Gauge(memory_octets(config.memory_high_watermark))
         self.storage = Storage(config, gauge, self.logger.write)
@@ -86,8 +92,6 @@ class App:
         self.storage.store.handles.allow(segments)
         self._turned_away = False
         chooser = Chooser(os.urandom(_SEED_OCTETS))
-        host = platform.node() or "localhost"
-        self.node = f"harebell@{host.partition('.')[0]}"
         self.broker = Broker(
             self.storage.store,
             gauge,
@@ -101,9 +105,8 @@ class App:
             work=Work(self.clock),
         )
         self.storage.store.work = self.broker.work
-        if config.log_exchange:
-            self.logger.exchange = self.broker.log
-            self.logger.flush = self.flush_soon
+        self.logger.exchange = self.broker.log
+        self.logger.flush = self.flush_soon
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
         self.registry = ConnectionRegistry(gauge, self.broker.work)
@@ -136,6 +139,7 @@ class App:
         self.lag = Histogram(LAG_SECONDS)
         self._trimmer = Trimmer()
         self._stop = asyncio.Event()
+        self.again: Again | None = None
         self._control: Any = None
         self._sampling = Sampling(self.loop, self.wall, self.registry.turns)
         self.statistics = Sampler(
@@ -161,6 +165,7 @@ class App:
             heartbeat=config.heartbeat,
             handshake_timeout=config.handshake_timeout_seconds,
             message_max=config.message_max_bytes,
+            cluster_name=config.cluster_name or self.node,
             product=config.compat_product,
             version=config.compat_version,
             mechanisms=config.auth_mechanisms or (),
@@ -191,37 +196,49 @@ class App:
                 self.config.cluster_exchange_limit or None,
             )
         )
-        load_users(self.users, storage.definitions)
-        if self.config.load_definitions is not None:
-            self._load(self.config.load_definitions)
+        self._restore_users()
+
+    def _restore_users(self) -> None:
+        """Restore the users, import the definitions file, and make what a new broker has."""
+        config, definitions = self.config, self.storage.definitions
+        self.users.restrict_to_loopback(config.loopback_users)
+        load_users(self.users, definitions)
+        # "/" is there before a new broker has any users.
+        known = set(self.broker.vhosts) if self.users.all() else set[str]()
+        new_vhosts = NewVHosts(config, self.users, definitions)
+        self.new_vhosts = new_vhosts
+        self.users.complaint = lambda name, password: complaint_of(self.config, name, password)
+        if config.load_definitions is not None:
+            # Imported only if it is used: it loads the parser of RabbitMQ's JSON.
+            from harebell.admin.definitions.entries import ImportTarget
+            from harebell.server.loaded_definitions import load_definitions
+
+            load_definitions(
+                ImportTarget(self.broker, self.users, definitions),
+                config.load_definitions,
+                self.logger.write,
+                skip_if_unchanged=config.definitions_skip_if_unchanged,
+            )
+        if not self.users.all() and config.default_vhost not in self.broker.vhosts:
+            self.broker.add_vhost(config.default_vhost)
         make_default_user(
-            self.users, storage.definitions, self.config.default_user, self.config.default_pass
+            self.users,
+            definitions,
+            config.default_user,
+            default_password(config),
+            vhost=config.default_vhost,
+            tags=config.default_user_tags,
+            permissions=Permissions(
+                config.default_permissions_configure,
+                config.default_permissions_write,
+                config.default_permissions_read,
+            ),
         )
-
-    def _load(self, path: Path) -> None:
-        """Import the definitions file (`load_definitions`).
-
-        Raises:
-            DefinitionsError: the file cannot be read, or an entry is invalid.
-        """
-        # Imported only if it is used: it loads the parser of RabbitMQ's JSON.
-        from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
-        from harebell.admin.definitions.importer import import_definitions, parse
-
-        target = ImportTarget(self.broker, self.users, self.storage.definitions)
-        try:
-            imported = import_definitions(target, parse(path.read_bytes()))
-        except OSError as error:
-            raise DefinitionsError(
-                f"cannot read the definitions {path}: {error.strerror or error}"
-            ) from None
-        except DefinitionsError as error:
-            raise DefinitionsError(f"the definitions {path} cannot be loaded: {error}") from None
-        self.logger.write("info", f"definitions were loaded: {imported}")
-        for sentence in imported.left_out:
-            self.logger.write("warning", f"left out: {sentence}")
-        for sentence in imported.ignored:
-            self.logger.write("warning", f"kept: {sentence}")
+        # Later, for users that are made for a vhost would stand in for the default user.
+        for name, vhost in self.broker.vhosts.items():
+            if name not in known:
+                new_vhosts.added(vhost)
+        self.broker.vhost_added = new_vhosts.added
 
     def _make_flusher(self) -> Flusher:
         storage = self.storage
@@ -275,6 +292,7 @@ class App:
             self.logger.write,
             self.statistics,
             lambda: node.facts(self),
+            self.reload,
         )
         dispatcher = Dispatcher(context, self.flush_soon)
         self.http_listeners = await serve_http(
@@ -293,7 +311,7 @@ class App:
         self._tick_later()
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._stop.set)
-        self.loop.add_signal_handler(signal.SIGHUP, self._reload)
+        self.loop.add_signal_handler(signal.SIGHUP, self._hang_up)
 
     def _tls_context(self) -> ssl.SSLContext:
         """Return the TLS context for new connections; the files are read at the first call."""
@@ -301,12 +319,23 @@ class App:
             self.tls = ServerTls(self.config, self.logger.write)
         return self.tls.context
 
-    def _reload(self) -> None:
-        """Reload the TLS files (SIGHUP)."""
-        if self.tls is None:
-            self.logger.write("info", "SIGHUP: there are no TLS files to read again")
-        else:
-            self.tls.reload()
+    def reload(self) -> dict[str, Any]:
+        """Read the configuration again; see `harebell.server.reloading`.
+
+        Raises:
+            HarebellError: it is invalid; the one from before stays in use.
+        """
+        from harebell.server.reloading import reload
+
+        return reload(self)
+
+    def _hang_up(self) -> None:
+        """Read the configuration and the TLS files again, and open the log file anew (SIGHUP)."""
+        try:
+            self.reload()
+        except HarebellError as error:
+            self.logger.write("error", f"{error}; the configuration stays as it is")
+            self.logger.reopen()
 
     def _metrics_source(self, login_attempts: LoginAttempts) -> Source:
         """Return what metrics are read from."""
@@ -575,20 +604,35 @@ class App:
         }
 
 
-async def _serve(config: Config, ready: Callable[[App], None]) -> int:
+def node_name(config: Config) -> str:
+    """Return the name of the broker, as name@host."""
+    host = platform.node() or "localhost"
+    return config.node_name or f"harebell@{host.partition('.')[0]}"
+
+
+async def _serve(
+    configuration: Configuration, ready: Callable[[App], None], again: Again | None
+) -> int:
     ask_for_more()
-    logger = Logger(config.log_level)
+    config = configuration.config
+    logger = Logger(config, node_name(config))
     uncompiled = impl.warning()
     if uncompiled is not None:
         logger.write("warning", uncompiled)
+    for file in configuration.files:
+        logger.write("info", f"configuration file {file}")
+    for sentence in configuration.warnings:
+        logger.write("warning", sentence)
     try:
         app = App(config, logger)
+        app.again = again
         await app.start()
         bound_collections()
         keep_heap()
         # Warnings of the start must appear before the line "Server startup complete".
         logger.drain(limits.LOG_DRAIN_SECONDS)
         ready(app)
+        logger.write("info", "Server startup complete; 0 plugins started.")
         await app.wait()
         await app.stop()
     finally:
@@ -612,15 +656,20 @@ def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
     return factory
 
 
-def run(config: Config, ready: Callable[[App], None] = lambda app: None) -> int:
+def run(
+    configuration: Configuration,
+    ready: Callable[[App], None] = lambda app: None,
+    again: Again | None = None,
+) -> int:
     """Run a broker until SIGTERM or SIGINT, and return the exit code.
 
     Args:
-        config: the configuration.
+        configuration: the configuration, and where it comes from.
         ready: called once, when every address accepts connections.
+        again: reads the configuration anew, for a reload.
 
     Raises:
         StartError: the broker cannot start; the text is for the user.
     """
-    with asyncio.Runner(loop_factory=_loop_factory(config.loop)) as runner:
-        return runner.run(_serve(config, ready))
+    with asyncio.Runner(loop_factory=_loop_factory(configuration.config.loop)) as runner:
+        return runner.run(_serve(configuration, ready, again))

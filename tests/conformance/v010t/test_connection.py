@@ -199,7 +199,7 @@ def test_after_our_close_nothing_but_its_end_counts(peer: Peer, name: str):
 @pytest.mark.rule("0-10t#026")
 def test_a_socket_that_is_lost_is_logged(memory: MemorySite, memory_peer: Peer):
     memory_peer.drop()
-    assert memory.logged("closed without connection.close")
+    assert memory.logged("client unexpectedly closed TCP connection")
 
 
 @pytest.mark.rule("0-10t#026", "0-10t#280")

@@ -113,7 +113,7 @@ sys.argv[1:] = {serve!r}
 main()
 """
     done = run(code, None, unbuilt)
-    assert "[WARNING] the compiled parts are not installed" in done.stderr, done.stderr
+    assert "the compiled parts are not installed" in done.stderr, done.stderr
 
 
 def test_the_finder_for_sources_leaves_other_packages_alone() -> None:

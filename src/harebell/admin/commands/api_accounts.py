@@ -86,6 +86,9 @@ def put_user(
             raise CommandRefused(fault)
     secrets = None
     if password_hash is None and password:
+        complaint = context.users.complaint(name, password)
+        if complaint:
+            raise CommandRefused(complaint)
         secrets = yield from context.users.deriving(password)
     found = context.users.get(name)
     made = found is None

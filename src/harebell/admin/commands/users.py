@@ -46,9 +46,12 @@ def checked_tags(tags: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tags))
 
 
-def _checked_password(password: str) -> str:
+def _checked_password(context: AdminContext, name: str, password: str) -> str:
     if not password:
         raise CommandRefused("the password is empty, and nobody could log in with it: give another")
+    complaint = context.users.complaint(name, password)
+    if complaint:
+        raise CommandRefused(complaint)
     return password
 
 
@@ -81,7 +84,7 @@ def add(
 
     checked_name(name, "user", USER_NAME_BYTES)
     _check_new(context, name)
-    checked, given = checked_tags(tags), _checked_password(password)
+    checked, given = checked_tags(tags), _checked_password(context, name, password)
     secrets = yield from context.users.deriving(given)
     # Another command may have added one while the password was hashed.
     _check_new(context, name)
@@ -134,7 +137,7 @@ def set_password(context: AdminContext, name: str, password: Password) -> Slices
     from harebell.admin.accounts import save_user
 
     context.user(name)
-    secrets = yield from context.users.deriving(_checked_password(password))
+    secrets = yield from context.users.deriving(_checked_password(context, name, password))
     # The user may have been deleted while the password was hashed.
     user = context.user(name)
     context.users.give(user, secrets)

@@ -155,7 +155,7 @@ class Connection(FramedConnection):
         The peer is sent its own errors. The details of an internal error are only in the log.
         """
         if not isinstance(error, ProtocolError):
-            self.settings.journal("error", f"{self.peer}: {describe(error)}")
+            self.log("error", f"{self.peer}: {describe(error)}")
             error = ProtocolError(CONNECTION_FORCED, "internal error")
         self.close_with(error.code, error.text, counted=not isinstance(error, LoginRefused))
 
@@ -168,7 +168,7 @@ class Connection(FramedConnection):
             counted: whether it counts as a failure of its address, before it is open.
         """
         text = close_text(code, text)
-        self.settings.journal("error", f"{self.peer}: connection closed: {text}")
+        self.log("error", f"{self.peer}: connection closed: {text}")
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             self.finish()
             return

@@ -21,7 +21,7 @@ def result(session: Session, command: commands.ExecutionResult) -> None:
 
 def exception(session: Session, command: commands.ExecutionException) -> None:
     """execution.exception: the peer failed to execute a command of the broker; end the session."""
-    session.connection.settings.journal(
+    session.connection.log(
         "error",
         f"{session.connection.peer}: {session!r} ended by the client: "
         f"{command.error_code} {command.description or ''}",

@@ -19,6 +19,7 @@ from harebell.front.amqp_0_10.errors import (
     framing,
 )
 from harebell.front.common.admission import check_connection
+from harebell.front.common.connection_log import log_closing, log_granted
 from harebell.front.common.event_exchange import connection_created
 from harebell.wire.v010 import controls
 from harebell.wire.v010.states import CONNECTION_SERVER
@@ -146,14 +147,13 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
     connection.has_opened()
     connection_created(connection)
     connection.send_control(0, controls.ConnectionOpenOk())
-    connection.settings.journal(
-        "info", f"{connection.peer}: user '{user}' opened vhost '{name}' (AMQP 0-10)"
-    )
+    log_granted(connection, name)
 
 
 def close(connection: Connection, control: controls.ConnectionClose) -> None:
     """connection.close: release everything of the connection, then reply."""
     if connection.state is not ConnectionState.CLOSING:
+        log_closing(connection)
         connection.release()
     connection.send_control(0, controls.ConnectionCloseOk())
     if connection.state is not ConnectionState.CLOSING:

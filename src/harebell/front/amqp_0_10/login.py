@@ -43,7 +43,7 @@ def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> 
     try:
         challenge = exchange.step(response)
     except SaslError as error:
-        connection.settings.journal("warning", f"{connection.peer}: {error}")
+        connection.log("warning", f"{connection.peer}: {error}")
         challenge = None
     if challenge is not None:
         connection.send_control(0, controls.ConnectionSecure(challenge))

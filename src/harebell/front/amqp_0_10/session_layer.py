@@ -363,7 +363,7 @@ class SessionLayer(SessionPort):
         if isinstance(error, Refusal | ProtocolError):
             code, text = execution_code(error), error.text
         else:
-            connection.settings.journal("error", f"{connection.peer}: {describe(error)}")
+            connection.log("error", f"{connection.peer}: {describe(error)}")
             code, text = INTERNAL_ERROR, "internal error"
         self._fail(code, text, class_code, command_code, getattr(error, "field", None))
 
@@ -374,7 +374,7 @@ class SessionLayer(SessionPort):
             return
         connection = self.connection
         text = described(code, text)
-        connection.settings.journal("error", f"{connection.peer}: {self!r} ended: {text}")
+        connection.log("error", f"{connection.peer}: {self!r} ended: {text}")
         self.complete_behind()
         octets = text.encode()
         if len(octets) > _TEXT_OCTETS:
@@ -400,7 +400,7 @@ class SessionLayer(SessionPort):
     def detach(self, code: int, text: str) -> None:
         """Leave the channel and end, with a reason for the peer."""
         connection, number = self.connection, self.number
-        connection.settings.journal("error", f"{connection.peer}: {self!r} detached: {text}")
+        connection.log("error", f"{connection.peer}: {self!r} detached: {text}")
         connection.send_control(number, controls.SessionDetached(self.name, code))
         connection.ending[number] = self.name
         self.end()

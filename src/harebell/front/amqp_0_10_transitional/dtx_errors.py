@@ -55,5 +55,5 @@ def guarded(channel: TransitionalChannel, ids: tuple[int, int], ticket: int) -> 
         raise soft(_CODES[error.fault], error.text, *ids) from None
     except Exception as error:
         connection = channel.connection
-        connection.settings.journal("error", f"{connection.peer}: {describe(error)}")
+        connection.log("error", f"{connection.peer}: {describe(error)}")
         raise soft(541, "internal error", *ids) from None

@@ -59,7 +59,7 @@ def closed(channel: TransitionalChannel, method: m.SessionClosed) -> None:
     if method.reply_code != _SUCCESS:
         why = f"{method.reply_code}, {method.reply_text!a}"
         peer = channel.connection.peer
-        channel.connection.settings.journal("warning", f"{peer}: the client ended a session: {why}")
+        channel.connection.log("warning", f"{peer}: the client ended a session: {why}")
     channel.ending = True
     channel.connection.drop_channel(channel)
 

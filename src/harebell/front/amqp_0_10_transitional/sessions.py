@@ -87,7 +87,7 @@ class Session:
 
     def _expire(self) -> None:
         connection = self.channel.connection
-        connection.settings.journal("info", f"session {self.name} was not resumed in time")
+        connection.log("info", f"session {self.name} was not resumed in time")
         self.channel.end()
 
 
@@ -155,6 +155,6 @@ def resume(connection: TransitionalConnection, number: int, identifier: bytes) -
 
 
 def _refuse(connection: TransitionalConnection, number: int, code: int, text: str) -> None:
-    connection.settings.journal("error", f"{connection.peer}: channel {number}: {text}")
+    connection.log("error", f"{connection.peer}: channel {number}: {text}")
     connection.ended.add(number)
     connection.send(number, SessionClosed(code, text))

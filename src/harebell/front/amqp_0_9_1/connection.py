@@ -100,7 +100,7 @@ class Connection(FramedConnection):
         super().log_loss()
         for number in sorted(self.closed_channels):
             text = f"{self.peer}: lost before channel.close-ok on channel {number}"
-            self.settings.journal("error", text)
+            self.log("error", text)
 
     def beat(self) -> None:
         """Write a heartbeat, ahead of output that waits for a commit."""
@@ -368,7 +368,7 @@ class Connection(FramedConnection):
         The peer is sent its own errors. The details of an internal error are only in the log.
         """
         if not isinstance(error, ProtocolError):
-            self.settings.journal("error", f"{self.peer}: {describe(error)}")
+            self.log("error", f"{self.peer}: {describe(error)}")
             error = hard(541, "internal error", 0, 0)
         self._close_with(error)
 
@@ -401,7 +401,7 @@ class Connection(FramedConnection):
             raise error
         text = errors.text(error)
         number = channel.number
-        self.settings.journal("error", f"{self.peer}: channel {number} closed: {text}")
+        self.log("error", f"{self.peer}: channel {number} closed: {text}", "channel")
         if self.channels.get(number) is not channel:
             return
         self.end_channel(channel, error, text)
@@ -421,7 +421,7 @@ class Connection(FramedConnection):
         counted = not isinstance(error, LoginRefused)
         error = errors.translated(error)
         text = errors.text(error)
-        self.settings.journal("error", f"{self.peer}: connection closed: {text}")
+        self.log("error", f"{self.peer}: connection closed: {text}")
         if self.state is ConnectionState.CLOSING:
             self.finish()
             return

@@ -15,6 +15,7 @@ from harebell.auth.sasl import SaslError
 from harebell.base import limits
 from harebell.front.common import login
 from harebell.front.common.admission import check_connection
+from harebell.front.common.connection_log import log_closing, log_granted
 from harebell.front.common.errors import hard
 from harebell.front.common.event_exchange import authenticated, connection_created
 from harebell.wire.v09 import methods
@@ -92,7 +93,7 @@ def start_ok(
     try:
         exchange.step(bytes(method.response))
     except SaslError as error:
-        connection.settings.journal("warning", f"{connection.peer}: {error}")
+        connection.log("warning", f"{connection.peer}: {error}")
     login.when_clear(connection, exchange, lambda: _logged_in(connection, exchange, heartbeat))
 
 
@@ -170,9 +171,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     connection.has_opened()
     connection_created(connection)
     connection.send(0, methods.ConnectionOpenOk())
-    connection.settings.journal(
-        "info", f"{connection.peer}: user '{connection.user.name}' opened vhost '{name}'"
-    )
+    log_granted(connection, name)
 
 
 def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
@@ -181,7 +180,7 @@ def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret
     Passwords do not expire, so it is always accepted. The user's permissions are looked up again,
     and consumers of queues that it may no longer read are cancelled, as by RabbitMQ.
     """
-    connection.settings.journal(
+    connection.log(
         "info",
         f"{connection.peer}: user '{connection.user.name}' updates the secret: {method.reason}",
     )
@@ -192,6 +191,7 @@ def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret
 
 def close(connection: Connection, method: methods.ConnectionClose) -> None:
     """connection.close: release everything of the connection, then reply."""
+    log_closing(connection)
     connection.release()
 
     def answer() -> bool:

@@ -358,9 +358,13 @@ class BaseConnection(FrameSink):
             return True
         if not self.closing:
             why = f"timed out in {self.state.value}"
-            self.settings.journal("warning", f"{self.peer}: {why}")
+            self.log("warning", f"{self.peer}: {why}")
             self.cut()
         return False
+
+    def log(self, level: str, text: str, category: str = "connection") -> None:
+        """Write a line about the connection to the log."""
+        self.settings.journal(level, text, category, self.origin)
 
     def has_opened(self) -> None:
         """Note that the connection is open."""

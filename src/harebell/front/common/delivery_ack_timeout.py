@@ -41,6 +41,10 @@ class DeliveryAckTimeout:
         self._timeout_ms = timeout_ms or None
         self._marks: dict[DeliveryHolder, Marks] = {}
 
+    def set_timeout(self, timeout_ms: int) -> None:
+        """Change the timeout; 0 is no limit."""
+        self._timeout_ms = timeout_ms or None
+
     def excuse(self, late: float) -> None:
         """Do not count seconds in which the broker could not read acknowledgements."""
         for channel, marks in self._marks.items():
@@ -102,7 +106,7 @@ def _close(channel: DeliveryHolder, entry: Any, timeout_ms: int) -> None:
     connection = channel.connection
     tag = entry.consumer.tag if entry.consumer is not None else ""
     queue = rendered("queue", entry.queue.name, channel.vhost.name)
-    connection.settings.journal(
+    connection.log(
         "warning",
         f"{connection.peer}: consumer '{tag}' of {queue} on channel {channel.number} has not "
         f"acknowledged the delivery with tag {entry.tag} within {timeout_ms} ms",

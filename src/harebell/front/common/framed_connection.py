@@ -16,6 +16,7 @@ from harebell.auth.users import User, Users
 from harebell.base import limits
 from harebell.base.work import Step
 from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_log import LOST, log_closing
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.event_exchange import connection_closed
 from harebell.front.common.peer import Peer
@@ -263,11 +264,10 @@ class FramedConnection(BaseConnection):
 
     def log_loss(self) -> None:
         """Log what the peer left unfinished (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""
-        journal = self.settings.journal
         if self.state is ConnectionState.CLOSING:
-            journal("error", f"{self.peer}: lost before connection.close-ok")
+            self.log("error", f"{self.peer}: lost before connection.close-ok")
         elif self.state is ConnectionState.OPEN:
-            journal("warning", f"{self.peer}: closed without connection.close")
+            log_closing(self, LOST)
 
     def tick(self, now: float) -> None:
         """Check heartbeats and deadlines."""
@@ -287,7 +287,7 @@ class FramedConnection(BaseConnection):
                 # Heartbeats may be unread: a busy broker reads them before it decides.
                 return
             text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
-            self.settings.journal("warning", f"{self.peer}: {text}")
+            self.log("warning", f"{self.peer}: {text}")
             self.cut()
 
     # --- the end --------------------------------------------------------------------------------

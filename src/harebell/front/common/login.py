@@ -103,8 +103,11 @@ def refused(connection: BaseConnection, name: str) -> bool:
     ):
         connection.cut()
         return False
-    text = f"{connection.mechanism} login refused: user '{name}'"
-    settings.journal("warning", f"{connection.peer}: {text}")
+    user = connection.users.get(name)
+    local = user is not None and not connection.users.admits(user, address)
+    why = "can only connect via localhost" if local else "- invalid credentials"
+    text = f"{connection.mechanism} login refused: user '{name}' {why}"
+    connection.log("warning", f"{connection.peer}: {text}")
     connection.broker.events.actor = INTERNAL_USER
     authenticated(connection, name, text)
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from harebell.base import limits
 
@@ -11,7 +12,21 @@ COMPATIBLE_PRODUCT = "RabbitMQ"
 COMPATIBLE_VERSION = "3.13.7"
 
 
-def _silent(level: str, text: str) -> None:
+class Journal(Protocol):
+    """Takes lines for the log."""
+
+    def __call__(self, level: str, text: str, category: str = ..., origin: int = ...) -> None:
+        """Write a line.
+
+        Args:
+            level: "debug", "info", "warning" or "error".
+            text: what happened.
+            category: what it is about: "connection", "channel", "queue", "user" or "default".
+            origin: the number of the connection that it is about; 0 for none.
+        """
+
+
+def _silent(level: str, text: str, category: str = "", origin: int = 0) -> None:
     """Discard a log line."""
 
 
@@ -42,7 +57,7 @@ class Settings:
         stamp_sent: whether every delivery gets its sending time.
         anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled.
         mechanisms: the SASL mechanisms that may be used; none for the default.
-        journal: called with a level ("info", "warning", "error") and a line for the log.
+        journal: takes lines for the log.
     """
 
     rng: Callable[[int], bytes]
@@ -65,4 +80,4 @@ class Settings:
     stamp_sent: bool = False
     anonymous_user: str = ""
     mechanisms: tuple[str, ...] = ()
-    journal: Callable[[str, str], None] = _silent
+    journal: Journal = _silent

@@ -1,43 +1,31 @@
-"""Read the configuration: defaults, then the TOML file, then the environment, then the flags.
+"""The configuration of a broker, and the rules that involve more than one key.
 
-Later sources override earlier ones. An error in any of them aborts the start with one sentence that
-names the source, the key, the allowed values and, for an unknown key, the nearest known one. The
+The sources, from the weakest: the defaults, RabbitMQ's files (`rabbitmq.conf`, `conf.d`), the TOML
+file, RabbitMQ's variables (`RABBITMQ_NODE_PORT`), systemd's credentials, Harebell's variables
+(`HAREBELL_PORT`), and the flags. An error in any of them aborts the start with one sentence that
+names the source, the key and the allowed values. `harebell.server.config.reading` reads them; the
 table of keys is in `harebell.server.config.settings`.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from harebell.base import limits
-from harebell.base.errors import HarebellError
 from harebell.base.hash_names import SCRYPT
-from harebell.base.names import did_you_mean
 from harebell.front.common.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
-from harebell.server.config.settings import ALIASES, BY_NAME, PREFIX, SETTINGS
+from harebell.server.config.errors import ConfigError
+from harebell.server.config.settings import CONFIG_VARIABLE, SETTINGS
+from harebell.server.config.values import Place, machine_memory_octets
 from harebell.server.net.certificate import DISTINGUISHED_NAME
 
-CONFIG_VARIABLE = "HAREBELL_CONFIG"
-OTHER_VARIABLES = (
-    *(CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS"),
-    "HAREBELL_PIPELINES",
-)
-"""Variables with the prefix HAREBELL_ that are not configuration keys."""
-FOREIGN_PREFIXES = ("HAREBELL_TEST_", "HAREBELL_BENCH_")
-"""Prefixes of the variables of the tests and benchmarks."""
-_KUBERNETES = re.compile(r"HAREBELL_(SERVICE_(HOST|PORT\w*)|PORT_\d+_\w+)|HAREBELL_\w+_SERVICE_\w+")
-"""Variables that Kubernetes sets in all pods of a namespace with a Service `harebell`."""
-
-
-class ConfigError(HarebellError):
-    """The configuration is invalid; the text is a sentence for the user."""
+PLAINTEXT = "$time [$level] $pid $msg"
+"""The format of a log line, as RabbitMQ has it."""
 
 
 def default_data_dir() -> Path:
@@ -48,14 +36,33 @@ def default_data_dir() -> Path:
     return root / "harebell"
 
 
+__all__ = [
+    "CONFIG_VARIABLE",
+    "Config",
+    "ConfigError",
+    "Configuration",
+    "default_data_dir",
+    "default_password",
+    "load",
+    "machine_memory_octets",
+    "memory_octets",
+    "read_configuration",
+]
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration of a broker; docs/reference/configuration.md describes the keys."""
 
     host: str = "127.0.0.1"
     port: int | None = 5672
     listen: tuple[tuple[str, str, int], ...] | None = None
+    node_name: str | None = None
+    cluster_name: str | None = None
+    cluster_tags: dict[str, str] = {}
+    node_tags: dict[str, str] = {}
     data_dir: Path = msgspec.field(default_factory=default_data_dir)
     tls_port: int | None = None
+    tls_host: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
     tls_ca: str | None = None
@@ -81,6 +88,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     auth_mechanisms: tuple[str, ...] | None = None
     password_hashing_module: str = SCRYPT
     anonymous_login_user: str | None = None
+    loopback_users: tuple[str, ...] = ("guest",)
+    credential_validator: str = "accept_everything"
+    credential_validator_min_length: int = 8
+    credential_validator_regexp: str = ".*"
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0
@@ -106,17 +117,53 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     stream_segment_bytes: int = limits.STREAM_SEGMENT_BYTES
     message_max_bytes: int = limits.MESSAGE_MAX_BYTES
     load_definitions: Path | None = None
+    definitions_skip_if_unchanged: bool = False
     compat_product: str = COMPATIBLE_PRODUCT
     compat_version: str = COMPATIBLE_VERSION
     message_interceptors_incoming_set_header_timestamp_overwrite: bool | None = None
     message_interceptors_incoming_set_header_routing_node_overwrite: bool | None = None
     message_interceptors_outgoing_timestamp_enabled: bool = False
-    log_exchange: bool = False
-    log_exchange_level: str = "info"
     log_level: str = "info"
+    log_levels: dict[str, str] = {}
+    log_console: bool = True
+    log_console_stdio: str = "stderr"
+    log_console_level: str | None = None
+    log_console_formatter: str = "plaintext"
+    log_console_time_format: str = "rfc3339_space"
+    log_console_level_format: str = "lc"
+    log_console_plaintext_format: str = PLAINTEXT
+    log_console_json_field_map: str = ""
+    log_dir: Path | None = None
+    log_file: str | None = None
+    log_file_level: str | None = None
+    log_file_formatter: str = "plaintext"
+    log_file_time_format: str = "rfc3339_space"
+    log_file_level_format: str = "lc"
+    log_file_plaintext_format: str = PLAINTEXT
+    log_file_json_field_map: str = ""
+    log_file_rotation_size: int = 0
+    log_file_rotation_date: str = ""
+    log_file_rotation_count: int = 10
+    log_file_rotation_compress: bool = False
+    log_exchange: bool = False
+    log_exchange_level: str | None = None
+    log_exchange_formatter: str = "plaintext"
+    log_exchange_time_format: str = "rfc3339_space"
+    log_exchange_level_format: str = "lc"
+    log_exchange_plaintext_format: str = PLAINTEXT
+    log_exchange_json_field_map: str = ""
     loop: str = "auto"
     default_user: str = "guest"
     default_pass: str = "guest"  # noqa: S105  # the well-known default, accepted on loopback only
+    default_pass_file: str | None = None
+    default_vhost: str = "/"
+    default_user_tags: tuple[str, ...] = ("administrator",)
+    default_permissions_configure: str = ".*"
+    default_permissions_write: str = ".*"
+    default_permissions_read: str = ".*"
+    default_users: dict[str, dict[str, Any]] = {}
+    default_limits_vhosts: dict[str, dict[str, Any]] = {}
+    default_policies_operator: dict[str, dict[str, Any]] = {}
 
     def __repr__(self) -> str:
         """Return all values; secrets are masked, so that the text may be logged."""
@@ -127,33 +174,73 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return f"Config({', '.join(shown)})"
 
 
+class Configuration(NamedTuple):
+    """A configuration, and where it comes from.
+
+    Args:
+        config: the values.
+        places: where the value of each key that was set is written, by key.
+        warnings: what was read and has no effect, each as a sentence.
+        files: the files that were read.
+    """
+
+    config: Config
+    places: dict[str, Place]
+    warnings: list[str]
+    files: list[Path]
+
+
 def load(
     flags: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     config_file: str | os.PathLike[str] | None = None,
 ) -> Config:
-    """Read the configuration from all sources.
-
-    Args:
-        flags: values from the command line, by key; None for flags that were not given.
-        environ: the environment; None for `os.environ`.
-        config_file: the TOML file; None for the one named by HAREBELL_CONFIG, if any.
+    """Read the configuration from all sources; the arguments are those of `read_configuration`.
 
     Raises:
         ConfigError: a source is invalid.
     """
-    environ = os.environ if environ is None else environ
-    values: dict[str, Any] = {}
-    file = config_file or environ.get(CONFIG_VARIABLE) or None
-    if file is not None:
-        values.update(_from_file(Path(file)))
-    values.update(_from_environment(environ))
-    for name, value in (flags or {}).items():
-        if value is not None:
-            values[name] = _read(name, value, BY_NAME[name].flag or name)
-    config = Config(**values)
+    return read_configuration(flags, environ, config_file).config
+
+
+def read_configuration(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    config_file: str | os.PathLike[str] | None = None,
+) -> Configuration:
+    """Read the configuration from all sources, with the place of each value.
+
+    Args:
+        flags: values from the command line, by key; None for flags that were not given.
+        environ: the environment; None for `os.environ`.
+        config_file: a TOML file, or a file or directory of RabbitMQ; None for the ones that the
+            environment names, if any, or those in /etc.
+
+    Raises:
+        ConfigError: a source is invalid.
+    """
+    from harebell.server.config.reading import Reading
+
+    reading = Reading(os.environ if environ is None else environ)
+    reading.read_files(config_file)
+    reading.read_environment()
+    reading.read_flags(flags or {})
+    config = Config(**reading.values)
     _check_together(config)
-    return config
+    return Configuration(config, reading.places, reading.warnings, reading.files)
+
+
+def default_password(config: Config) -> str:
+    """Return the password of the default user, from its file if one is named.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if config.default_pass_file is None:
+        return config.default_pass
+    from harebell.server.config.reading import secret_of
+
+    return secret_of(Path(config.default_pass_file), "default_pass_file")
 
 
 def memory_octets(high_watermark: float | int, machine_octets: int | None = None) -> int:
@@ -169,107 +256,12 @@ def memory_octets(high_watermark: float | int, machine_octets: int | None = None
     return int(total * high_watermark)
 
 
-def machine_memory_octets(cgroup_limit: str = "/sys/fs/cgroup/memory.max") -> int:
-    """Return the memory of the machine, or the limit of the cgroup if that is less, in bytes."""
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        limit = Path(cgroup_limit).read_text(encoding="ascii").strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdigit() else total
-
-
-def _read(name: str, value: Any, source: str) -> Any:
-    """Parse one value; an error names the source and does not repeat secrets."""
-    setting = BY_NAME[name]
-    try:
-        return setting.read(value)
-    except ValueError as error:
-        shown = "" if setting.secret else f", not {value!r}"
-        raise ConfigError(f"{source} {error}{shown}") from None
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    known = {setting.variable: setting for setting in SETTINGS}
-    known |= {PREFIX + alias.upper(): BY_NAME[name] for alias, name in ALIASES.items()}
-    values: dict[str, Any] = {}
-    for variable, value in environ.items():
-        if not variable.startswith(PREFIX) or variable in OTHER_VARIABLES:
-            continue
-        if variable.startswith(FOREIGN_PREFIXES) or _KUBERNETES.fullmatch(variable):
-            continue
-        if variable not in known:
-            hint = did_you_mean(variable, [*known, *OTHER_VARIABLES])
-            raise ConfigError(f"the environment variable {variable} is unknown: {hint}")
-        name = known[variable].name
-        if value.startswith("tcp://"):
-            raise ConfigError(
-                f"the environment variable {variable} is {value!r}, which Kubernetes sets for a "
-                "Service of that name: set enableServiceLinks: false in the pod, or rename the "
-                "Service"
-            )
-        values[name] = _read(name, value, f"the environment variable {variable}")
-    return values
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: octet {error.start} is not UTF-8") from None
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read the configuration file {path}: {error.strerror or error}"
-        ) from None
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(_toml_sentence(path, text, str(error))) from None
-    values: dict[str, Any] = {}
-    for key, value in _flattened(table):
-        source = f"{path}, line {_line_of(key.partition('.')[0], text)}:"
-        name = key.replace(".", "_")
-        name = ALIASES.get(name, name)
-        if name not in BY_NAME:
-            raise ConfigError(f"{source} the key {key} is unknown: {did_you_mean(key, BY_NAME)}")
-        values[name] = _read(name, value, f"{source} {key}")
-    return values
-
-
-def _flattened(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield keys and values; `product` in the table `compat` becomes `compat.product`."""
-    for key, value in table.items():
-        name = before + key
-        leads_on = any(known.startswith(name.replace(".", "_") + "_") for known in BY_NAME)
-        if isinstance(value, dict) and value and leads_on:
-            yield from _flattened(value, name + ".")
-        else:
-            yield name, value
-
-
-def _toml_sentence(path: Path, text: str, reason: str) -> str:
-    """Return an error of the TOML parser with the path and the line first."""
-    found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", reason, re.S)
-    if found is None:
-        return f"{path} is not valid TOML: {reason}"
-    line = found[2] or str(text.count("\n") + 1)
-    return f"{path}, line {line}: not valid TOML: {found[1]}"
-
-
-def _line_of(name: str, text: str) -> int:
-    """Return the line number of a top-level key or table."""
-    key = re.compile(rf"""\s*\[*\s*["']?{re.escape(name)}["']?\s*[=.\]]""")
-    for number, line in enumerate(text.splitlines(), start=1):
-        if key.match(line):
-            return number
-    return 1
-
-
 def _check_together(config: Config) -> None:
     """Check the rules that involve more than one key."""
     if config.port is None and config.tls_port is None and not config.listen:
         raise ConfigError("port is none, and neither tls_port nor listen is set: set one of them")
-    if config.tls_port is None and not config.management_tls_port:
+    secure = [url for url in config.listen or () if url[0] == "amqps"]
+    if config.tls_port is None and not secure and not config.management_tls_port:
         for name in ("tls_cert", "tls_key", "tls_ca", "tls_key_password_file", "tls_ciphers"):
             if getattr(config, name) is not None:
                 raise ConfigError(f"{name} is set but tls_port is not: set tls_port to serve TLS")
@@ -287,11 +279,12 @@ def _check_together(config: Config) -> None:
 def _check_tls(config: Config) -> None:
     for name in ("tls_cert", "tls_key"):
         if getattr(config, name) is None:
-            key = "management_tls_port" if config.tls_port is None else "tls_port"
-            raise ConfigError(f"{key} is set but {name} is not: TLS needs the PEM file")
-    if config.tls_key_password is not None and config.tls_key_password_file is not None:
-        raise ConfigError("tls_key_password and tls_key_password_file are both set: leave one out")
-    if config.tls_port == config.port != 0:
+            key = "management_tls_port" if config.management_tls_port else "listen"
+            what = "listen has amqps" if key == "listen" else f"{key} is set"
+            if config.tls_port is not None:
+                what = "tls_port is set"
+            raise ConfigError(f"{what} but {name} is not: TLS needs the PEM file")
+    if config.tls_port == config.port not in (0, None) and config.tls_host in (None, config.host):
         raise ConfigError(
             f"port and tls_port are both {config.port}: AMQP and AMQP over TLS need two ports"
         )

@@ -22,21 +22,30 @@ from harebell.server.config.values import (
     address,
     choice,
     ciphers,
-    file,
+    definitions,
+    field_map,
     folder,
     free_space,
     header,
+    levels,
     listening,
     mechanisms,
+    names,
+    optional,
     origins,
     password_file,
     path_prefix,
+    pattern,
     pem_file,
+    plaintext_format,
     port_or_none,
+    rotation_date,
+    rows,
     seconds,
     size,
     switch,
     text,
+    texts,
     version,
     watermark,
     whole,
@@ -44,6 +53,8 @@ from harebell.server.config.values import (
 from harebell.server.net.certificate import LOGIN_NAMES
 
 PREFIX = "HAREBELL_"
+CONFIG_VARIABLE = "HAREBELL_CONFIG"
+"""Names the configuration file."""
 
 
 PASSWORD_HASHING = (SCRYPT, SHA256, SHA512)
@@ -59,12 +70,14 @@ class Setting:
         read: parses the value, or raises ValueError with the allowed values.
         help: one line for `--help` and the documentation.
         secret: true if there is no flag, because other users can read command lines.
+        reloads: true if a running broker takes a new value (SIGHUP, `harebell config reload`).
     """
 
     name: str
     read: Reader
     help: str
     secret: bool = False
+    reloads: bool = False
 
     @property
     def variable(self) -> str:
@@ -78,6 +91,67 @@ class Setting:
 
 
 _STAGED = size(0, 2**60)
+LOG_LEVELS = ("debug", "info", "warning", "error", "none")
+LOG_CATEGORIES = (
+    *("connection", "channel", "queue", "user", "upgrade", "ra", "mirroring", "federation"),
+)
+"""Categories of log lines: RabbitMQ's. Harebell has lines in the first four."""
+_level = choice(*LOG_LEVELS)
+_FORMATTERS = ("plaintext", "json")
+_TIME_FORMATS = ("rfc3339_space", "rfc3339_t", "epoch_usecs", "epoch_secs")
+_LEVEL_FORMATS = ("lc", "uc", "lc3", "uc3", "lc4", "uc4")
+_OPERATOR_POLICY = {
+    "vhost_pattern": pattern,
+    "queue_pattern": pattern,
+    "apply_to": choice("queues", "classic_queues", "quorum_queues", "streams", "exchanges", "all"),
+    **dict.fromkeys(
+        (
+            *("delivery_limit", "expires", "max_in_memory_bytes", "max_in_memory_length"),
+            *("max_length", "max_length_bytes", "message_ttl"),
+        ),
+        whole(0, 10**12),
+    ),
+}
+
+
+def _log_output(output: str, where: str) -> tuple[Setting, ...]:
+    """Return the settings of the format of one output of the log."""
+    return (
+        Setting(
+            f"log_{output}_level", optional(_level), f"Least important line {where}.", reloads=True
+        ),
+        Setting(
+            f"log_{output}_formatter",
+            choice(*_FORMATTERS),
+            f"Form of the lines {where}: plaintext or json.",
+            reloads=True,
+        ),
+        Setting(
+            f"log_{output}_time_format",
+            choice(*_TIME_FORMATS),
+            f"How lines {where} have their time.",
+            reloads=True,
+        ),
+        Setting(
+            f"log_{output}_level_format",
+            choice(*_LEVEL_FORMATS),
+            f"How lines {where} have their level: info, INFO, inf, INF, info, INFO.",
+            reloads=True,
+        ),
+        Setting(
+            f"log_{output}_plaintext_format",
+            plaintext_format,
+            f"The parts of a line {where}: $time, $level, $pid, $domain and $msg.",
+            reloads=True,
+        ),
+        Setting(
+            f"log_{output}_json_field_map",
+            field_map,
+            f"Names of fields of JSON lines {where}: time:ts renames, pid:- drops.",
+            reloads=True,
+        ),
+    )
+
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("host", address, "Address to listen on."),
@@ -86,26 +160,49 @@ SETTINGS: tuple[Setting, ...] = (
         port_or_none,
         "Port for AMQP; 0 takes a free one and prints it, none serves no plain AMQP.",
     ),
-    Setting("listen", listening, "More addresses: amqp://host:port, amqp-0-10t://host:port."),
+    Setting(
+        "listen",
+        listening,
+        "More addresses: amqp://host:port, amqps://host:port, amqp-0-10t://host:port.",
+    ),
+    Setting("node_name", text, "Name of the broker, as name@host."),
+    Setting("cluster_name", text, "Name of the cluster that clients and tools are shown."),
+    Setting("cluster_tags", texts, "Tags of the cluster, for tools."),
+    Setting("node_tags", texts, "Tags of the broker, for tools."),
     Setting("data_dir", folder, "Directory for everything the broker keeps."),
     Setting("tls_port", whole(0, PORT_MAX), "Port for AMQP over TLS; without it there is no TLS."),
-    Setting("tls_cert", pem_file, "Certificate chain of the broker (PEM)."),
-    Setting("tls_key", pem_file, "Private key of the certificate (PEM)."),
-    Setting("tls_ca", pem_file, "Authorities that client certificates are checked against (PEM)."),
-    Setting("tls_key_password", text, "Passphrase of that key.", secret=True),
-    Setting("tls_key_password_file", password_file, "File with the passphrase of that key."),
+    Setting("tls_host", address, "Address to listen on for TLS, if that is not host."),
+    Setting("tls_cert", pem_file, "Certificate chain of the broker (PEM).", reloads=True),
+    Setting("tls_key", pem_file, "Private key of the certificate (PEM).", reloads=True),
+    Setting(
+        "tls_ca",
+        pem_file,
+        "Authorities that client certificates are checked against (PEM).",
+        reloads=True,
+    ),
+    Setting("tls_key_password", text, "Passphrase of that key.", secret=True, reloads=True),
+    Setting(
+        "tls_key_password_file",
+        password_file,
+        "File with the passphrase of that key.",
+        reloads=True,
+    ),
     Setting(
         "tls_verify",
         choice("verify_peer", "verify_none"),
         "Whether certificates that clients show are checked against tls_ca.",
+        reloads=True,
     ),
     Setting(
         "tls_fail_if_no_peer_cert",
         switch,
         "Turn clients away that show no certificate.",
+        reloads=True,
     ),
-    Setting("tls_min_version", choice("tlsv1.2", "tlsv1.3"), "Oldest version of TLS."),
-    Setting("tls_ciphers", ciphers, "Ciphers of TLS 1.2, as OpenSSL writes them."),
+    Setting(
+        "tls_min_version", choice("tlsv1.2", "tlsv1.3"), "Oldest version of TLS.", reloads=True
+    ),
+    Setting("tls_ciphers", ciphers, "Ciphers of TLS 1.2, as OpenSSL writes them.", reloads=True),
     Setting(
         "tls_login_from",
         choice(*LOGIN_NAMES),
@@ -166,49 +263,88 @@ SETTINGS: tuple[Setting, ...] = (
         text,
         "User that everybody is who logs in with SASL ANONYMOUS; without it nobody can.",
     ),
-    Setting("channel_max", whole(1, SHORT_MAX), "Most channels per connection."),
+    Setting(
+        "loopback_users",
+        names,
+        "Users who may log in from this machine only; none for nobody.",
+        reloads=True,
+    ),
+    Setting(
+        "credential_validator",
+        choice("accept_everything", "min_length", "regexp"),
+        "What new passwords are checked for.",
+        reloads=True,
+    ),
+    Setting(
+        "credential_validator_min_length",
+        whole(1, limits.NAME_BYTES),
+        "Least characters of a new password, with credential_validator min_length.",
+        reloads=True,
+    ),
+    Setting(
+        "credential_validator_regexp",
+        pattern,
+        "What a new password has to match, with credential_validator regexp.",
+        reloads=True,
+    ),
+    Setting("channel_max", whole(1, SHORT_MAX), "Most channels per connection.", reloads=True),
     Setting(
         "channel_max_per_node",
         whole(0, COUNT_MAX),
         "Most channels of all connections together; 0 for no limit.",
+        reloads=True,
     ),
-    Setting("connection_max", whole(0, COUNT_MAX), "Most connections; 0 for no limit."),
+    Setting(
+        "connection_max", whole(0, COUNT_MAX), "Most connections; 0 for no limit.", reloads=True
+    ),
     Setting(
         "unauthenticated_connection_max",
         whole(0, COUNT_MAX),
         "Most connections that have not logged in yet; 0 for no limit.",
+        reloads=True,
     ),
     Setting(
         "unauthenticated_connection_max_per_address",
         whole(0, COUNT_MAX),
         "Most of them from one address; 0 for no limit.",
+        reloads=True,
     ),
     Setting(
         "consumer_max_per_channel",
         whole(0, COUNT_MAX),
         "Most consumers per channel; 0 for no limit.",
+        reloads=True,
     ),
-    Setting("vhost_max", whole(0, COUNT_MAX), "Most virtual hosts; 0 for no limit."),
+    Setting("vhost_max", whole(0, COUNT_MAX), "Most virtual hosts; 0 for no limit.", reloads=True),
     Setting(
         "cluster_queue_limit",
         whole(0, COUNT_MAX),
         "Most queues of all virtual hosts together; 0 for no limit.",
+        reloads=True,
     ),
     Setting(
         "cluster_exchange_limit",
         whole(0, COUNT_MAX),
         "Most exchanges of all virtual hosts together; 0 for no limit.",
+        reloads=True,
     ),
     Setting(
         "frame_max",
         size(limits.FRAME_MIN_BYTES, limits.MESSAGE_MAX_BYTES),
         "Largest frame, in octets.",
+        reloads=True,
     ),
-    Setting("heartbeat", whole(0, SHORT_MAX), "Seconds between heartbeats; 0 turns them off."),
+    Setting(
+        "heartbeat",
+        whole(0, SHORT_MAX),
+        "Seconds between heartbeats; 0 turns them off.",
+        reloads=True,
+    ),
     Setting(
         "handshake_timeout_seconds",
         seconds(TIMEOUT_MIN_SECONDS, TIMEOUT_MAX_SECONDS),
         "Seconds that a client has to log in.",
+        reloads=True,
     ),
     Setting(
         "shutdown_grace_seconds",
@@ -219,6 +355,7 @@ SETTINGS: tuple[Setting, ...] = (
         "consumer_timeout",
         whole(0, limits.CONSUMER_TIMEOUT_MAX_MS),
         "Milliseconds that a delivery may go without acknowledgement; 0 for no limit.",
+        reloads=True,
     ),
     Setting(
         "default_queue_type",
@@ -229,11 +366,13 @@ SETTINGS: tuple[Setting, ...] = (
         "memory_high_watermark",
         watermark,
         "Memory for queued messages above which publishers wait.",
+        reloads=True,
     ),
     Setting(
         "disk_free_limit",
         free_space,
         "Free disk space below which publishers wait; 0 for no limit.",
+        reloads=True,
     ),
     Setting("stage_user_limit", _STAGED, "Octets that a user may stage; 0: half of the room."),
     Setting("stage_vhost_limit", _STAGED, "The same in a vhost; 0: three quarters of the room."),
@@ -261,11 +400,17 @@ SETTINGS: tuple[Setting, ...] = (
         "message_max_bytes",
         size(1, limits.BODY_HARD_MAX_BYTES),
         "Largest message body, in octets.",
+        reloads=True,
     ),
     Setting(
         "load_definitions",
-        file("a file of definitions"),
+        definitions,
         "Definitions (JSON) that are taken in at every start, before anybody connects.",
+    ),
+    Setting(
+        "definitions_skip_if_unchanged",
+        switch,
+        "Whether definitions that were loaded before are not loaded again.",
     ),
     Setting("compat_product", text, "Product that clients are told they are connected to."),
     Setting("compat_version", version, "Version of that product."),
@@ -284,16 +429,93 @@ SETTINGS: tuple[Setting, ...] = (
         switch,
         "Stamp every message that goes out with the time.",
     ),
-    Setting("log_exchange", switch, "Publish the log on the exchange amq.rabbitmq.log."),
+    Setting("log_level", _level, "Least important line of the log.", reloads=True),
     Setting(
-        "log_exchange_level",
-        choice("debug", "info", "warning", "error"),
-        "Least important line that is published there.",
+        "log_levels",
+        levels(LOG_CATEGORIES, LOG_LEVELS),
+        "Least important line of single categories, such as connection.",
+        reloads=True,
     ),
-    Setting("log_level", choice("debug", "info", "warning", "error"), "Least important log line."),
+    Setting("log_console", switch, "Whether the log is written to the console.", reloads=True),
+    Setting(
+        "log_console_stdio",
+        choice("stderr", "stdout"),
+        "Where on the console: stderr or stdout.",
+        reloads=True,
+    ),
+    *_log_output("console", "on the console"),
+    Setting("log_dir", folder, "Directory of log_file.", reloads=True),
+    Setting("log_file", optional(text), "File that the log is written to, too.", reloads=True),
+    *_log_output("file", "in the file"),
+    Setting(
+        "log_file_rotation_size",
+        size(0, 2**50),
+        "Size from which the file is rotated; 0 for never.",
+        reloads=True,
+    ),
+    Setting(
+        "log_file_rotation_date",
+        rotation_date,
+        "When the file is rotated: $D0 every midnight, $W0 every Sunday, $M1 every month.",
+        reloads=True,
+    ),
+    Setting(
+        "log_file_rotation_count",
+        whole(0, 100_000),
+        "How many rotated files are kept.",
+        reloads=True,
+    ),
+    Setting(
+        "log_file_rotation_compress",
+        switch,
+        "Whether rotated files are compressed (gzip).",
+        reloads=True,
+    ),
+    Setting(
+        "log_exchange",
+        switch,
+        "Publish the log on the exchange amq.rabbitmq.log.",
+        reloads=True,
+    ),
+    *_log_output("exchange", "on that exchange"),
     Setting("loop", choice("auto", "uvloop", "asyncio"), "Event loop; auto prefers uvloop."),
     Setting("default_user", text, "User that exists from the start."),
     Setting("default_pass", text, "Password of that user.", secret=True),
+    Setting("default_pass_file", password_file, "File with that password."),
+    Setting("default_vhost", text, "Virtual host of that user; it exists from the start."),
+    Setting("default_user_tags", names, "Tags of that user."),
+    Setting("default_permissions_configure", pattern, "What that user may configure."),
+    Setting("default_permissions_write", pattern, "What that user may write."),
+    Setting("default_permissions_read", pattern, "What that user may read."),
+    Setting(
+        "default_users",
+        rows(
+            vhost_pattern=pattern,
+            configure=pattern,
+            read=pattern,
+            write=pattern,
+            password=text,
+            tags=names,
+        ),
+        "Users that are created with the virtual hosts that match their vhost_pattern.",
+        secret=True,
+    ),
+    Setting(
+        "default_limits_vhosts",
+        rows(
+            pattern=pattern,
+            max_connections=whole(0, COUNT_MAX),
+            max_queues=whole(0, COUNT_MAX),
+        ),
+        "Limits of new virtual hosts whose names match a pattern.",
+        reloads=True,
+    ),
+    Setting(
+        "default_policies_operator",
+        rows(**_OPERATOR_POLICY),
+        "Operator policies of new virtual hosts whose names match a vhost_pattern.",
+        reloads=True,
+    ),
 )
 
 ALIASES = {"max_message_size": "message_max_bytes"}

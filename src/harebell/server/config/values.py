@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harebell.base import limits
 
@@ -32,12 +32,65 @@ _UNITS = {
     "GIB": 2**30,
     "TIB": 2**40,
 }
-LISTEN_SCHEMES = {"amqp": 5672, "amqp-0-10t": 5673}
+LISTEN_SCHEMES = {"amqp": 5672, "amqps": 5671, "amqp-0-10t": 5673}
 """Schemes of the setting `listen`, and their default ports."""
 _LISTEN = re.compile(
-    r"(?P<scheme>amqp|amqp-0-10t)://(?P<host>\[[^\]]+\]|[^:/\[\]]+)(:(?P<port>\d{1,5}))?/?"
+    r"(?P<scheme>amqps?|amqp-0-10t)://(?P<host>\[[^\]]+\]|[^:/\[\]]+)(:(?P<port>\d{1,5}))?/?"
 )
+RABBITMQ_UNITS = {
+    "": 1,
+    "k": 2**10,
+    "ki": 2**10,
+    "kib": 2**10,
+    "kb": 10**3,
+    "m": 2**20,
+    "mi": 2**20,
+    "mib": 2**20,
+    "mb": 10**6,
+    "g": 2**30,
+    "gi": 2**30,
+    "gib": 2**30,
+    "gb": 10**9,
+    "t": 2**40,
+    "ti": 2**40,
+    "tib": 2**40,
+    "tb": 10**12,
+    "p": 2**50,
+    "pib": 2**50,
+    "pb": 10**15,
+}
+"""Units of sizes in RabbitMQ's configuration, in lower case."""
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)")
+
+
+class Place(NamedTuple):
+    """Where the value of a setting was written.
+
+    Args:
+        shown: for messages: a file, a line and a key, an environment variable or a flag.
+        file: the file; "" for other sources.
+    """
+
+    shown: str
+    file: str = ""
+
+
+def machine_memory_octets(cgroup_limit: str = "/sys/fs/cgroup/memory.max") -> int:
+    """Return the memory of the machine, or the limit of the cgroup if that is less, in bytes."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = Path(cgroup_limit).read_text(encoding="ascii").strip()
+    except OSError:
+        return total
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+def rabbitmq_size(value: str) -> int | None:
+    """Parse a size as RabbitMQ writes it, such as 512MiB or 2GB, in bytes; None if invalid."""
+    found = re.fullmatch(r"(\d{1,18})\s*([A-Za-z]*)", value)
+    if found is None or found[2].lower() not in RABBITMQ_UNITS:
+        return None
+    return int(found[1]) * RABBITMQ_UNITS[found[2].lower()]
 
 
 def whole(low: int, high: int) -> Reader:
@@ -284,8 +337,8 @@ def listening(value: Any) -> tuple[tuple[str, str, int], ...]:
     found = [_listening(word) for word in words]
     if not found or None in found:
         raise ValueError(
-            "must be one or more of amqp://host:port and amqp-0-10t://host:port, with commas "
-            "between them"
+            "must be one or more of amqp://host:port, amqps://host:port and "
+            "amqp-0-10t://host:port, with commas between them"
         )
     return tuple(each for each in found if each is not None)
 
@@ -320,3 +373,134 @@ def origins(value: Any) -> tuple[str, ...]:
     if any(word != "*" and not re.fullmatch(r"https?://[^\s/,]+", word) for word in found):
         raise ValueError(allowed)
     return found
+
+
+def optional(read: Reader) -> Reader:
+    """Return a reader that also takes the word none, for no value."""
+
+    def read_optional(value: Any) -> Any:
+        if isinstance(value, str) and value.strip().lower() == "none":
+            return None
+        return read(value)
+
+    return read_optional
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Parse a list of names, or one text with commas between them; none is no name."""
+    words = value.split(",") if isinstance(value, str) else value
+    if isinstance(words, list | tuple) and all(isinstance(word, str) for word in words):
+        found = tuple(dict.fromkeys(word.strip() for word in words))
+        if found == ("none",) or not found:
+            return ()
+        if all(0 < len(word.encode()) <= limits.NAME_BYTES for word in found):
+            return found
+    raise ValueError("must be names with commas between them, or none")
+
+
+def pattern(value: Any) -> str:
+    """Check a regular expression."""
+    try:
+        if isinstance(value, str):
+            re.compile(value)
+            return value
+    except re.error:
+        pass
+    raise ValueError("must be a regular expression such as .*")
+
+
+def _members(value: Any) -> Any:
+    """Return a table from TOML, or from JSON in a text; None if it is neither."""
+    if isinstance(value, str):
+        import json  # here: only for values of the environment and of flags
+
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def texts(value: Any) -> dict[str, str]:
+    """Parse a table of texts."""
+    found = _members(value)
+    if found is None or not all(isinstance(each, str | int) for each in found.values()):
+        raise ValueError('must be a table of texts such as { region = "eu" }')
+    return {key: str(each) for key, each in found.items()}
+
+
+def rows(**members: Reader) -> Reader:
+    """Return a reader of a table of tables with these members; each may be missing."""
+    allowed = "must be a table of tables with the members " + ", ".join(members)
+
+    def read(value: Any) -> dict[str, dict[str, Any]]:
+        found = _members(value)
+        if found is None:
+            raise ValueError(allowed)
+        return {key: _row(key, row, members, allowed) for key, row in found.items()}
+
+    return read
+
+
+def _row(key: str, row: Any, members: dict[str, Reader], allowed: str) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise ValueError(allowed)
+    checked = {}
+    for name, value in row.items():
+        if name not in members:
+            raise ValueError(f"{allowed}; {key} has {name}")
+        try:
+            checked[name] = members[name](value)
+        except ValueError as error:
+            raise ValueError(f"is wrong: {name} of {key} {error}") from None
+    return checked
+
+
+def levels(categories: tuple[str, ...], words: tuple[str, ...]) -> Reader:
+    """Return a reader of a table from categories of the log to levels."""
+    example = 'must be a table of levels such as { connection = "warning" }, of the categories '
+    allowed = example + ", ".join(categories) + " and the levels " + ", ".join(words)
+
+    def read(value: Any) -> dict[str, str]:
+        found = _members(value)
+        if found is None or not all(
+            key in categories and level in words for key, level in found.items()
+        ):
+            raise ValueError(allowed)
+        return dict(found)
+
+    return read
+
+
+def plaintext_format(value: Any) -> str:
+    """Check the format of a log line: text with `$time`, `$level`, `$pid`, `$msg`, `$domain`."""
+    if not isinstance(value, str) or "$msg" not in value or not value.isprintable():
+        raise ValueError("must be a format such as $time [$level] $pid $msg")
+    return value
+
+
+def field_map(value: Any) -> str:
+    """Check how fields of JSON lines are renamed: `time:ts level:severity *:-`."""
+    if not isinstance(value, str) or not re.fullmatch(
+        r"\s*([\w*]+:[\w.@-]+)?(\s+[\w*]+:[\w.@-]+)*\s*", value
+    ):
+        raise ValueError("must be pairs such as time:ts level:severity pid:-")
+    return " ".join(value.split())
+
+
+def rotation_date(value: Any) -> str:
+    """Check when a log file is rotated: `$D0` at midnight, `$W0D23`, `$M1D0`; "" for never."""
+    if not isinstance(value, str) or not re.fullmatch(
+        r"(\$(D([01]?\d|2[0-3])|W[0-6](D([01]?\d|2[0-3]))?|M([12]?\d|3[01])(D([01]?\d|2[0-3]))?))?",
+        value.strip(),
+    ):
+        raise ValueError("must be a time such as $D0 (every midnight), $W0D23 or $M1D0")
+    return value.strip()
+
+
+def definitions(value: Any) -> Path:
+    """Check the path of a definitions file, or of a directory with such files."""
+    path = _path(value) if isinstance(value, str | os.PathLike) and str(value).strip() else None
+    if path is not None and _asked(path.is_dir):
+        return path
+    return file("a file of definitions")(value)

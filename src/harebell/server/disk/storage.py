@@ -134,6 +134,10 @@ class Storage:
         self.wall.ms = now_ms()
         self.wall.steady = self._passed + monotonic_ms()
 
+    def set_limits(self, config: Config) -> None:
+        """Take a new `disk_free_limit`."""
+        self.free_limit = free_limit(config.disk_free_limit, self.files.total())
+
     def low(self) -> bool:
         """Query the free space; True if it is below the limit.
 

@@ -15,6 +15,8 @@ from contextlib import suppress
 
 from harebell.base.limits import ACCEPT_PAUSE_SECONDS, ACCEPTS_PER_TURN, BACKLOG_CONNECTIONS
 
+ALL_ADDRESSES = "::"
+_NO_IPV6 = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -34,13 +36,16 @@ async def bound(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[s
             sockets.append(made)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                # As in RabbitMQ, `::` also serves clients of IPv4.
+                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, host != ALL_ADDRESSES)
             made.bind(address)
             made.listen(BACKLOG_CONNECTIONS)
             made.setblocking(False)
-    except OSError:
+    except OSError as error:
         for each in sockets:
             each.close()
+        if host == ALL_ADDRESSES and error.errno in _NO_IPV6:
+            return await bound(loop, "0.0.0.0", port)  # noqa: S104  # asked for
         raise
     return sockets
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from harebell.server.net.tls import ServerTls
 
 _INT_OCTETS = 4
+_IPV4_IN_IPV6 = "::ffff:"
+"""Clients of IPv4 have addresses with this prefix at a listener on `::`."""
 
 
 class ServerProtocol(asyncio.BufferedProtocol):
@@ -243,7 +245,14 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def _arrive(self, there: tuple[Any, ...], own: tuple[Any, ...]) -> bool:
         """Create the connection of a new socket; False if there are too many connections."""
         app = self._app
-        peer = Peer(there[0], there[1], self._tls is not None, own[0], own[1], self._dialect)
+        peer = Peer(
+            there[0].removeprefix(_IPV4_IN_IPV6),
+            there[1],
+            self._tls is not None,
+            own[0].removeprefix(_IPV4_IN_IPV6),
+            own[1],
+            self._dialect,
+        )
         if not app.has_room() or not app.registry.pending_logins.admits(
             peer.address, app.logger.write
         ):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harebell.base import limits
-from harebell.server.net.acceptor import Acceptor, bound
+from harebell.server.net.acceptor import ALL_ADDRESSES, Acceptor, bound
 from harebell.server.net.connection import ServerProtocol
 from harebell.server.net.tls import ServerTls, StartError
 from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10
@@ -42,8 +42,13 @@ class Listener:
     @property
     def shown(self) -> str:
         """Return the address as a URL."""
+        return f"{self.scheme}://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """Return the address and the port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{host}:{self.port}"
 
 
 _WHY = {
@@ -54,6 +59,23 @@ _WHY = {
 }
 
 
+async def _plain(app: App, host: str, port: int, dialect: str) -> asyncio.Server:
+    """Listen without TLS; `::` is all addresses of IPv4 too."""
+    if host == ALL_ADDRESSES:
+        (link,) = await bound(app.loop, host, port)
+        return await app.loop.create_server(
+            lambda: ServerProtocol(app, None, dialect),
+            sock=link,
+            backlog=limits.BACKLOG_CONNECTIONS,
+        )
+    return await app.loop.create_server(
+        lambda: ServerProtocol(app, None, dialect),
+        host,
+        port,
+        backlog=limits.BACKLOG_CONNECTIONS,
+    )
+
+
 async def _open(
     app: App, host: str, port: int, tls: ServerTls | None, scheme: str = ""
 ) -> Listener:
@@ -61,12 +83,7 @@ async def _open(
     server: asyncio.Server | Acceptor
     try:
         if tls is None:
-            server = await app.loop.create_server(
-                lambda: ServerProtocol(app, None, dialect),
-                host,
-                port,
-                backlog=limits.BACKLOG_CONNECTIONS,
-            )
+            server = await _plain(app, host, port, dialect)
         else:
             server = Acceptor(
                 app.loop,
@@ -90,9 +107,15 @@ async def listen(app: App) -> list[Listener]:
     listeners = []
     if config.port is not None:
         listeners.append(await _open(app, config.host, config.port, None))
-    if config.tls_port is not None:
+    if config.tls_cert is not None:
         app.tls = ServerTls(config, app.logger.write)
-        listeners.append(await _open(app, config.host, config.tls_port, app.tls))
+    if config.tls_port is not None:
+        host = config.tls_host or config.host
+        listeners.append(await _open(app, host, config.tls_port, app.tls))
     for scheme, host, port in config.listen or ():
-        listeners.append(await _open(app, host, port, None, scheme))
+        tls = app.tls if scheme == "amqps" else None
+        listeners.append(await _open(app, host, port, tls, scheme))
+    for listener in listeners:
+        what = "TLS (SSL)" if listener.scheme == "amqps" else "TCP"
+        app.logger.write("info", f"started {what} listener on {listener.address}")
     return listeners

@@ -102,6 +102,12 @@ class ServerTls:
         self._stamp = self._stamps()
         self.context = tls_context(config)
 
+    def use(self, config: Config, context: ssl.SSLContext) -> None:
+        """Use the files of a new configuration, from which `context` was made."""
+        self.context = context
+        self._config = config
+        self._stamp = self._stamps()
+
     def look(self) -> None:
         """Reload the files if they have changed."""
         stamp = self._stamps()

@@ -83,7 +83,9 @@ class World:
         self.log: list[tuple[str, str]] = []
         self._random = 0
         self.settings = Settings(
-            rng=self.random, journal=lambda level, text: self.log.append((level, text)), **settings
+            rng=self.random,
+            journal=lambda level, text, *about: self.log.append((level, text)),
+            **settings,
         )
         self.now = 1000.0
 

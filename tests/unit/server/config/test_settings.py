@@ -27,7 +27,7 @@ def test_every_key_says_what_it_decides_in_a_line() -> None:
 
 def test_only_passwords_are_secret() -> None:
     found = [setting.name for setting in SETTINGS if setting.secret]
-    assert found == ["tls_key_password", "default_pass"]
+    assert found == ["tls_key_password", "default_pass", "default_users"]
 
 
 @pytest.mark.parametrize(("written", "value"), [("7", 7), (" 7 ", 7), (7, 7), ("-3", -3)])

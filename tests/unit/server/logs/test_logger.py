@@ -16,20 +16,23 @@ from harebell.base.limits import LOG_EXCHANGE_LINES
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.log_exchange import LOG_EXCHANGE
-from harebell.server.logger import Logger, PublishedLog
+from harebell.server.config import Config
+from harebell.server.logs.logger import Logger, PublishedLog
 from harebell.store.memory import MemoryStore
 
 
 def test_a_line_has_its_time_and_its_level(capfd: pytest.CaptureFixture[str]) -> None:
-    logger = Logger("info")
+    logger = Logger(Config(log_level="info"))
     logger.write("warning", "the disk is nearly full")
     logger.close()
     line = capfd.readouterr().err
-    assert re.fullmatch(r"[\d-]{10} [\d:,]{12} \[WARNING\] the disk is nearly full\n", line)
+    assert re.fullmatch(
+        r"[\d-]{10} [\d:.]{15}[+-]\d\d:\d\d \[warning\] <0\.0\.0> the disk is nearly full\n", line
+    )
 
 
 def test_lines_below_the_level_are_left_out(capfd: pytest.CaptureFixture[str]) -> None:
-    logger = Logger("warning")
+    logger = Logger(Config(log_level="warning"))
     for level in ("debug", "info", "warning", "error"):
         logger.write(level, f"a line of {level}")
     logger.close()
@@ -38,7 +41,7 @@ def test_lines_below_the_level_are_left_out(capfd: pytest.CaptureFixture[str]) -
 
 
 def test_a_peer_cannot_write_lines_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
-    logger = Logger("info")
+    logger = Logger(Config(log_level="info"))
     logger.write("info", "user 'x\n2026 [ERROR] forged\x1b[2J\r%s' refused")
     logger.close()
     text = capfd.readouterr().err
@@ -48,7 +51,7 @@ def test_a_peer_cannot_write_lines_of_its_own(capfd: pytest.CaptureFixture[str])
 
 
 def test_what_was_written_before_closing_is_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
-    logger = Logger("info")
+    logger = Logger(Config(log_level="info"))
     for number in range(1000):
         logger.write("info", str(number))
     logger.close()
@@ -56,7 +59,7 @@ def test_what_was_written_before_closing_is_not_lost(capfd: pytest.CaptureFixtur
 
 
 def test_draining_ends_when_every_line_is_written(capfd: pytest.CaptureFixture[str]) -> None:
-    logger = Logger("info")
+    logger = Logger(Config(log_level="info"))
     try:
         for number in range(1000):
             logger.write("info", str(number))
@@ -72,7 +75,7 @@ def test_draining_gives_up_on_a_terminal_that_takes_nothing(
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        logger = Logger("info")
+        logger = Logger(Config(log_level="info"))
         logger.write("info", "x" * 1_000_000)
         assert not logger.drain(0.05)
         draining = threading.Thread(target=reader.read, daemon=True)
@@ -91,8 +94,11 @@ def told(level: str, work: Callable[[PublishedLog], None]) -> list[tuple[str, by
         vhost = broker.vhosts["/"]
         queue = vhost.declare_queue("q")
         vhost.bind(LOG_EXCHANGE, queue, "#")
-        logger = Logger("error")
-        log = PublishedLog(logger, asyncio.get_running_loop(), level)
+        logger = Logger(Config(log_level="error"))
+        config = Config(
+            log_exchange=True, log_exchange_level=level, log_exchange_plaintext_format="$msg"
+        )
+        log = PublishedLog(logger, asyncio.get_running_loop(), config)
         log.exchange = broker.log
         try:
             work(log)

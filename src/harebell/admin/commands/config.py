@@ -1,0 +1,36 @@
+"""Commands for the configuration of a running broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harebell.admin.catalog import CONFIG
+from harebell.admin.command import ADMINISTRATOR, Row, plural
+from harebell.admin.context import AdminContext, CommandRefused
+
+
+def _done(known: Mapping[str, Any]) -> str:
+    changed, kept = known["changed"], known["restart_needed"]
+    text = f"{plural(len(changed), 'key')} changed"
+    if changed:
+        text += f": {', '.join(changed)}"
+    if kept:
+        text += f"; changed only by a restart: {', '.join(kept)}"
+    return text
+
+
+@CONFIG.command("POST /api/config/reload", tag=ADMINISTRATOR, done=_done)
+def reload(context: AdminContext) -> Row:
+    """Read the configuration again, and apply what a running broker can change.
+
+    A configuration with an error changes nothing.
+    """
+    from harebell.base.errors import HarebellError
+
+    if context.reload is None:
+        raise CommandRefused("this broker has no configuration to read again")
+    try:
+        return context.reload()
+    except HarebellError as error:
+        raise CommandRefused(f"{error}; the configuration stays as it is") from None

@@ -1,0 +1,183 @@
+"""`harebell config`: show, check and convert configurations without a broker.
+
+`harebell config reload`, which asks a running broker, is in `harebell.admin.commands.config`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harebell.admin.command import plural
+from harebell.cli.verb import Failure, Verb, WrongUsage, echo
+from harebell.server.config import (
+    CONFIG_VARIABLE,
+    ConfigError,
+    Configuration,
+    read_configuration,
+)
+from harebell.server.config.settings import SETTINGS
+
+_OWNER_ONLY = 0o600
+_GAP = "  "
+
+
+def _read(environ: dict[str, str] | None, file: str | None) -> Configuration:
+    try:
+        return read_configuration(None, environ, file)
+    except ConfigError as error:
+        raise WrongUsage(str(error)) from None
+
+
+def _show(config_file: str | None, origin: bool, as_json: bool, only_set: bool) -> None:
+    from harebell.server.config.shown import masked, plain, toml_value
+
+    found = _read(None, config_file)
+    rows: list[dict[str, Any]] = []
+    for setting in SETTINGS:
+        place = found.places.get(setting.name)
+        if only_set and place is None:
+            continue
+        rows.append(
+            {
+                "key": setting.name,
+                "value": masked(setting.name, getattr(found.config, setting.name)),
+                "origin": "default" if place is None else place.shown,
+                "reloads": setting.reloads,
+            }
+        )
+    if as_json:
+        import msgspec
+
+        shown = [{**row, "value": _null(plain(row["value"]), row["value"])} for row in rows]
+        echo(msgspec.json.encode(shown).decode())
+        return
+    lines = [(row["key"], toml_value(row["value"]), row["origin"]) for row in rows]
+    columns = 3 if origin else 2
+    widths = [max((len(line[n]) for line in lines), default=0) for n in range(columns)]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
+        echo(_GAP.join(cells).rstrip())
+    _warn(found.warnings)
+
+
+def _null(shown: Any, value: Any) -> Any:
+    """Return None for JSON where TOML has the word none."""
+    return None if value is None else shown
+
+
+def _warn(warnings: list[str]) -> None:
+    for sentence in warnings:
+        echo(f"warning: {sentence}", err=True)
+
+
+def _check(file: str, as_json: bool) -> None:
+    found = _read({}, file)
+    _check_files(found)
+    count = len(found.places)
+    if as_json:
+        import msgspec
+
+        echo(msgspec.json.encode({"keys": count, "warnings": found.warnings}).decode())
+        return
+    _warn(found.warnings)
+    warned = plural(len(found.warnings), "warning")
+    echo(f"{file} is valid: {plural(count, 'key')}, {warned}")
+
+
+def _check_files(found: Configuration) -> None:
+    """Check that the files of TLS can be used and that the definitions can be parsed."""
+    from harebell.base.errors import HarebellError
+
+    config = found.config
+    try:
+        if config.tls_cert is not None:
+            from harebell.server.net.tls import tls_context
+
+            tls_context(config)
+        if config.load_definitions is not None and config.load_definitions.is_file():
+            from harebell.admin.definitions.importer import parse
+
+            parse(config.load_definitions.read_bytes())
+    except HarebellError as error:
+        raise WrongUsage(str(error)) from None
+
+
+def _convert(file: str, output: str | None) -> None:
+    from harebell.server.config.reading import Reading, rabbitmq_files
+    from harebell.server.config.shown import toml_document
+
+    reading = Reading(os.environ)
+    try:
+        reading.read_rabbitmq(rabbitmq_files(Path(file)))
+    except ConfigError as error:
+        raise WrongUsage(str(error)) from None
+    _warn(reading.warnings)
+    values = {
+        each.name: reading.values[each.name] for each in SETTINGS if each.name in reading.values
+    }
+    if output is None:
+        echo(toml_document(values), nl=False)
+        return
+    document = toml_document(values, secrets=True).encode()
+    try:
+        # The file may have passwords, so only its owner may read it from the start.
+        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+        with os.fdopen(handle, "wb") as out:
+            out.write(document)
+    except OSError as error:
+        raise Failure(f"cannot write {output}: {error.strerror or error}") from None
+    echo(f"{len(values)} keys were written to {output}")
+
+
+_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print one line of JSON.")
+
+ACTIONS = (
+    Verb(
+        "show",
+        callback=_show,
+        params=[
+            click.Option(
+                ["--config", "config_file"],
+                metavar="FILE",
+                help=f"Configuration file. [{CONFIG_VARIABLE}]",
+            ),
+            click.Option(["--origin"], is_flag=True, help="Also print where each value is set."),
+            click.Option(["--set", "only_set"], is_flag=True, help="Only keys that are set."),
+            _JSON,
+        ],
+        help="""Print the configuration that a broker would have that is started here.
+
+        It is read from files and the environment as `harebell serve` reads it. Secrets are masked.
+        """,
+    ),
+    Verb(
+        "check",
+        callback=_check,
+        params=[click.Argument(["file"]), _JSON],
+        help="""Check FILE: harebell.toml, rabbitmq.conf, or a directory like /etc/rabbitmq.
+
+        Keys without an effect are printed as warnings; a wrong value ends with exit code 2.
+        """,
+    ),
+    Verb(
+        "convert",
+        callback=_convert,
+        params=[
+            click.Argument(["file"]),
+            click.Option(
+                ["-o", "--output"],
+                metavar="FILE",
+                help="Write a new file with the secrets, which only its owner can read.",
+            ),
+        ],
+        help="""Print rabbitmq.conf, or a directory like /etc/rabbitmq, as harebell.toml.
+
+        Secrets are not printed.
+        """,
+    ),
+)
+"""Actions of `harebell config` that need no broker."""

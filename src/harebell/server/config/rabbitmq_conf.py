@@ -1,0 +1,146 @@
+r"""Parse `rabbitmq.conf`: lines of `key = value`, as RabbitMQ reads them.
+
+    # a comment
+    listeners.tcp.default = 5672
+    default_pass = 'a#b'          quotes keep # and spaces
+    default_user = $(SEED_USER)   an environment variable
+
+A key has segments with dots between them; `\.` is a dot in a segment. What the keys mean is in
+`harebell.server.config.rabbitmq_keys`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from harebell.server.config.errors import ConfigError
+
+FILE_BYTES_MAX = 8 << 20
+_KEY = re.compile(r"(?:\\.|[^\s=#'])+")
+_VARIABLE = re.compile(r"\$\(([^()\s]*)\)")
+_ESCAPED = re.compile(r"\\(.)")
+ENCRYPTED = "encrypted:"
+
+
+class Line(NamedTuple):
+    """One setting of a file.
+
+    Args:
+        path: the file.
+        number: the number of the line, from 1.
+        segments: the key.
+        value: the value, without quotes and with its variables replaced.
+    """
+
+    path: Path
+    number: int
+    segments: tuple[str, ...]
+    value: str
+
+    @property
+    def key(self) -> str:
+        """Return the key as it is written."""
+        return ".".join(segment.replace(".", "\\.") for segment in self.segments)
+
+    @property
+    def place(self) -> str:
+        """Return the file and the line, for messages."""
+        return f"{self.path}, line {self.number}"
+
+
+def read_file(path: Path, environ: Mapping[str, str]) -> list[Line]:
+    """Read the settings of one file, in their order.
+
+    Args:
+        path: the file.
+        environ: values of `$(NAME)`.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is not a setting; values are not repeated.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the configuration file {path}: {error.strerror or error}"
+        ) from None
+    if len(content) > FILE_BYTES_MAX:
+        raise ConfigError(f"{path} has more than {FILE_BYTES_MAX} bytes: it is no configuration")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not a configuration file: octet {error.start} is not UTF-8"
+        ) from None
+    lines = []
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1):
+        parsed = _line(path, number, line.strip(), environ)
+        if parsed is not None:
+            lines.append(parsed)
+    return lines
+
+
+def segments_of(key: str) -> tuple[str, ...]:
+    """Split a key at its dots; () if a segment is empty."""
+    parts = re.split(r"(?<!\\)\.", key)
+    return tuple(_ESCAPED.sub(r"\1", part) for part in parts) if all(parts) else ()
+
+
+def _line(path: Path, number: int, line: str, environ: Mapping[str, str]) -> Line | None:
+    place = f"{path}, line {number}"
+    if not line or line.startswith("#"):
+        return None
+    found = _KEY.match(line)
+    segments = segments_of(found[0]) if found else ()
+    rest = line[found.end() :].lstrip() if found else ""
+    if not segments or not rest.startswith("="):
+        raise ConfigError(f"{place}: this line is not a setting: write one as key = value")
+    assert found is not None, "there are segments"
+    value = _value(rest[1:].strip(), f"{place}: {found[0]}")
+    if value.startswith(ENCRYPTED):
+        raise ConfigError(
+            f"{place}: {found[0]} is an encrypted value, which Harebell cannot decrypt: give a "
+            "secret in the environment, in a file or as a systemd credential"
+        )
+    return Line(path, number, segments, _replaced(value, environ, f"{place}: {found[0]}"))
+
+
+def _value(text: str, where: str) -> str:
+    """Return the value without quotes and without the comment behind it."""
+    if not text.startswith("'"):
+        value = text.partition("#")[0].rstrip()
+        if not value:
+            raise ConfigError(f"{where} has no value: write one behind the =, or remove the line")
+        return value
+    end = 1
+    while end < len(text) and text[end] != "'":
+        end += 2 if text[end] == "\\" else 1
+    after = text[end + 1 :].strip()
+    if end >= len(text) or (after and not after.startswith("#")):
+        raise ConfigError(f"{where} has a quote without its end: write the value as 'value'")
+    return text[1:end].replace("\\'", "'").replace("\\\\", "\\")
+
+
+def _replaced(value: str, environ: Mapping[str, str], where: str) -> str:
+    """Replace `$(NAME)` by variables of the environment."""
+
+    def replacement(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in environ:
+            raise ConfigError(
+                f"{where} names the environment variable {name}, which is not set: set it, or "
+                "write the value itself"
+            )
+        return environ[name]
+
+    return _VARIABLE.sub(replacement, value)
+
+
+def conf_files(folder: Path) -> list[Path]:
+    """Return `rabbitmq.conf` and the files of `conf.d` of a folder, in the order of reading."""
+    main = folder / "rabbitmq.conf"
+    return [*([main] if main.is_file() else ()), *sorted((folder / "conf.d").glob("*.conf"))]

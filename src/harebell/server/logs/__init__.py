@@ -1,0 +1,1 @@
+"""The log of the broker: formats, outputs, and the thread that writes them."""

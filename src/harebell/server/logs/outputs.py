@@ -1,0 +1,241 @@
+"""Where the log is written: the console, and a file that is rotated."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from harebell.server.config.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harebell.server.config import Config
+
+_DAY_SECONDS = 86_400
+_DATE = re.compile(
+    r"\$(?:D(?P<day>\d+)|W(?P<week>\d)(?:D(?P<w>\d+))?|M(?P<month>\d+)(?:D(?P<m>\d+))?)"
+)
+_FILE_MODE = 0o640
+_FOLDER_MODE = 0o700
+
+
+class Output(Protocol):
+    """Takes formatted lines, in the thread of the log."""
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write lines, each without its line break.
+
+        Raises:
+            OSError: they were not written, or not all of them.
+        """
+
+    def reopen(self) -> None:
+        """Open the file anew, where something else has moved it away."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class Console:
+    """Standard error or standard output.
+
+    Args:
+        stdio: "stderr" or "stdout".
+    """
+
+    def __init__(self, stdio: str) -> None:
+        self._stream = sys.stdout if stdio == "stdout" else sys.stderr
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write lines; characters that the terminal cannot show are escaped."""
+        stream = self._stream
+        text = "".join(line + "\n" for line in lines)
+        encoding = stream.encoding or "utf-8"
+        try:
+            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            stream.flush()
+        except ValueError:
+            # The stream is closed: there is no console any more.
+            return
+
+    def reopen(self) -> None:
+        """Do nothing: a console is not moved away."""
+
+    def close(self) -> None:
+        """Do nothing: the console is the process's."""
+
+
+class RotatedFile:
+    """A file that is renamed to FILE.0, FILE.0 to FILE.1 and so on, when it is large or old.
+
+    Args:
+        path: the file.
+        size: bytes from which it is rotated; 0 for no limit.
+        date: when it is rotated, in RabbitMQ's form, such as `$D0`; "" for never.
+        count: how many rotated files are kept; with 0 the file is emptied instead.
+        compress: whether rotated files are compressed.
+        clock: returns the seconds since 1970.
+
+    Raises:
+        ConfigError: the file cannot be opened.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        size: int = 0,
+        date: str = "",
+        count: int = 10,
+        *,
+        compress: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = path
+        self._size_max = size
+        self._date = date
+        self._count = count
+        self._ending = ".gz" if compress else ""
+        self._clock = clock
+        self._handle = -1
+        self._size = 0
+        self._due: float | None = None
+        try:
+            for folder in reversed([each for each in path.parents if not each.exists()]):
+                folder.mkdir(_FOLDER_MODE, exist_ok=True)
+            self._open()
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write the log file {path}: {error.strerror or error}"
+            ) from None
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Append lines, and rotate the file before one that would make it too large."""
+        if self._due is not None and self._clock() >= self._due:
+            self._rotate()
+        batch: list[bytes] = []
+        size = self._size
+        for line in lines:
+            data = line.encode("utf-8", "backslashreplace") + b"\n"
+            if self._size_max and size and size + len(data) > self._size_max:
+                self._append(batch)
+                self._rotate()
+                batch, size = [], 0
+            batch.append(data)
+            size += len(data)
+        self._append(batch)
+
+    def reopen(self) -> None:
+        """Close the file and open it by its name: logrotate has renamed it."""
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _append(self, batch: list[bytes]) -> None:
+        data = b"".join(batch)
+        if data and self._handle < 0:
+            self._open()
+        while data:
+            written = os.write(self._handle, data)
+            self._size += written
+            data = data[written:]
+
+    def _open(self) -> None:
+        self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _FILE_MODE)
+        self._size = os.fstat(self._handle).st_size
+        self._due = next_rotation(self._date, self._clock())
+
+    def _rotate(self) -> None:
+        self.close()
+        if self._count:
+            for number in range(self._count - 1, 0, -1):
+                with suppress(FileNotFoundError):
+                    self._archive(number - 1).replace(self._archive(number))
+            self._keep()
+        else:
+            os.truncate(self.path, 0)
+        self._open()
+
+    def _keep(self) -> None:
+        """Move the file to FILE.0, or compress it to FILE.0.gz."""
+        if not self._ending:
+            self.path.replace(self._archive(0))
+            return
+        # Imported only if they are used.
+        import gzip
+        import shutil
+
+        partial = self.path.with_name(self.path.name + ".compressing")
+        self.path.replace(partial)
+        with partial.open("rb") as plain, gzip.open(self._archive(0), "wb") as packed:
+            shutil.copyfileobj(plain, packed)
+        partial.unlink()
+
+    def _archive(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}{self._ending}")
+
+
+def next_rotation(date: str, now: float) -> float | None:
+    """Return when a date such as `$D0`, `$W0D23` or `$M1D0` is next, in local time.
+
+    Args:
+        date: the date in RabbitMQ's form; "" for never.
+        now: seconds since 1970.
+
+    Returns:
+        seconds since 1970, later than `now`; None for never.
+    """
+    found = _DATE.fullmatch(date)
+    if found is None:
+        return None
+    hour = int(found["day"] or found["w"] or found["m"] or 0)
+    day = time.localtime(now)
+    for ahead in range(63):
+        # mktime normalizes days beyond the end of the month.
+        at = time.mktime((day.tm_year, day.tm_mon, day.tm_mday + ahead, hour, 0, 0, 0, 0, -1))
+        there = time.localtime(at)
+        # RabbitMQ's week begins with Sunday, Python's with Monday.
+        if found["week"] is not None and (there.tm_wday + 1) % 7 != int(found["week"]):
+            continue
+        if found["month"] is not None and there.tm_mday != max(int(found["month"]), 1):
+            continue
+        if at > now:
+            return at
+    return None
+
+
+def log_path(config: Config) -> Path | None:
+    """Return the path of the log file; None if there is none."""
+    if config.log_file is None:
+        return None
+    return (config.log_dir or config.data_dir / "log") / config.log_file
+
+
+def outputs_of(config: Config) -> dict[str, Output]:
+    """Open the configured outputs.
+
+    Raises:
+        ConfigError: the log file cannot be written.
+    """
+    found: dict[str, Output] = {}
+    if config.log_console:
+        found["console"] = Console(config.log_console_stdio)
+    path = log_path(config)
+    if path is not None:
+        found["file"] = RotatedFile(
+            path,
+            config.log_file_rotation_size,
+            config.log_file_rotation_date,
+            config.log_file_rotation_count,
+            compress=config.log_file_rotation_compress,
+        )
+    return found

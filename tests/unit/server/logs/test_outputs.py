@@ -1,0 +1,94 @@
+"""The log file: rotation by size and by date, and opening it anew."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import pytest
+
+from harebell.server.config import ConfigError
+from harebell.server.logs.outputs import RotatedFile, next_rotation
+
+
+def contents(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def test_a_large_file_is_rotated_and_old_ones_are_removed(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "h.log"
+    file = RotatedFile(path, size=8, count=2)
+    for number in range(10):
+        file.write([f"{number}23"])
+    assert contents(path) == ["823", "923"]
+    assert contents(path.with_name("h.log.0")) == ["623", "723"]
+    assert contents(path.with_name("h.log.1")) == ["423", "523"]
+    assert len(list(path.parent.iterdir())) == 3
+
+
+def test_a_file_of_which_none_is_kept_is_emptied(tmp_path: Path) -> None:
+    file = RotatedFile(tmp_path / "h.log", size=8, count=0)
+    file.write(["123", "456", "789"])
+    assert [each.name for each in tmp_path.iterdir()] == ["h.log"]
+    assert contents(tmp_path / "h.log") == ["789"]
+
+
+def test_rotated_files_are_compressed(tmp_path: Path) -> None:
+    file = RotatedFile(tmp_path / "h.log", size=8, count=2, compress=True)
+    file.write(["123", "456", "789"])
+    assert gzip.decompress((tmp_path / "h.log.0.gz").read_bytes()) == b"123\n456\n"
+
+
+def test_a_line_that_is_larger_than_the_limit_is_written_whole(tmp_path: Path) -> None:
+    file = RotatedFile(tmp_path / "h.log", size=8)
+    file.write(["x" * 100])
+    assert contents(tmp_path / "h.log") == ["x" * 100]
+
+
+def test_a_file_is_rotated_at_its_date(tmp_path: Path) -> None:
+    now = [time.mktime((2026, 11, 25, 23, 59, 0, 0, 0, -1))]
+    file = RotatedFile(tmp_path / "h.log", date="$D0", clock=lambda: now[0])
+    file.write(["before"])
+    now[0] += 120
+    file.write(["after"])
+    assert contents(tmp_path / "h.log.0") == ["before"]
+    assert contents(tmp_path / "h.log") == ["after"]
+
+
+@pytest.mark.parametrize(
+    ("date", "then"),
+    [
+        ("$D0", (2026, 11, 26, 0)),
+        ("$D23", (2026, 11, 25, 23)),
+        ("$D11", (2026, 11, 26, 11)),
+        ("$W0", (2026, 11, 29, 0)),
+        ("$W3D13", (2026, 11, 25, 13)),
+        ("$W3D11", (2026, 12, 2, 11)),
+        ("$M1", (2026, 12, 1, 0)),
+        ("$M31D5", (2026, 12, 31, 5)),
+    ],
+)
+def test_the_next_date_is_found(date: str, then: tuple[int, int, int, int]) -> None:
+    now = time.mktime((2026, 11, 25, 12, 0, 0, 0, 0, -1))  # a Wednesday
+    assert next_rotation(date, now) == time.mktime((*then, 0, 0, 0, 0, -1))
+    assert next_rotation("", now) is None
+
+
+def test_a_file_that_was_moved_away_is_opened_anew(tmp_path: Path) -> None:
+    path = tmp_path / "h.log"
+    file = RotatedFile(path)
+    file.write(["one"])
+    path.rename(tmp_path / "moved")
+    file.write(["two"])
+    file.reopen()
+    file.write(["three"])
+    file.close()
+    assert contents(tmp_path / "moved") == ["one", "two"]
+    assert contents(path) == ["three"]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"cannot write the log file .*Not a directory"):
+        RotatedFile(tmp_path / "file" / "h.log")
