@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,6 +60,9 @@ def _escaped(value: str) -> str:
 
 def certificates_in(path: str) -> list[Certificate]:
     """Return the certificates of a PEM file with their ends; [] if it cannot be read."""
+    # Imported here, because the configuration imports this module, and the command line that.
+    import ssl
+
     try:
         text = Path(path).read_text(encoding="ascii", errors="replace")
     except OSError:
