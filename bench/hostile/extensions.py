@@ -11,7 +11,7 @@ from bench.hostile.side import USER, Line, Side, call, load, publish
 from bench.load010 import Frames010
 from bench.peer010 import Peer010
 from harebell.client import blocking
-from harebell.server.control.client import ask_command
+from harebell.server.control.client import ask_command, ask_rows
 from harebell.wire.v010 import commands as c
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
@@ -199,6 +199,23 @@ def listings(side: Side) -> Iterator[None]:
     while not side.over:
         for command in ("queues.list", "bindings.list", "definitions.export"):
             _ask(side, command)
+
+
+@load(everywhere=False)
+def browsing(side: Side) -> Iterator[None]:
+    """A queue of 200,000 that is browsed without end with a filter on its JSON bodies."""
+    line = side.line()
+    line.call(m.QueueDeclare(_QUEUE, durable=True), m.QueueDeclareOk)
+    block = publish("", _QUEUE, b'{"order": {"total": 5, "lines": ["a", "b"]}}') * 100
+    side.prepared(line, [block] * (side.many(200_000) // 100))
+    where = "body.order.total > 10 OR routing_key RLIKE 'x$'"
+    yield
+    while not side.over:
+        fields = {"name": _QUEUE, "where": where}
+        for _ in ask_rows(Path(side.task.data_dir), "queues.browse", fields, _PATIENCE):
+            if side.over:
+                break
+        side.done += 1
 
 
 @load(everywhere=False)
