@@ -33,7 +33,7 @@ from harebell.server.http.rows import encoded, encoded_object, wanted_of
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from harebell.admin.command import Command
+    from harebell.admin.command import Command, Row
     from harebell.admin.context import AdminContext
     from harebell.server.config import Config
     from harebell.server.control.dispatcher import Dispatcher
@@ -106,7 +106,7 @@ class ManagementApp:
         if answer.rows is None:
             await _send(answer, headers, request, send)
         else:
-            await _send_rows(answer.rows, [*headers, *answer.headers], send)
+            await send_rows(answer.rows, [*headers, *answer.headers], receive, send)
 
     async def _answer(self, request: Request) -> Answer:
         scope = request.scope
@@ -226,18 +226,24 @@ async def _send(
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _send_rows(rows: RowReader, headers: list[tuple[str, str]], send: Send) -> None:
-    """Send rows while they are made; the next ones are made when the client has read these."""
+async def send_rows(
+    rows: RowReader, headers: list[tuple[str, str]], receive: Receive, send: Send
+) -> None:
+    """Send rows while they are made, until the client closes its connection.
+
+    The next rows are made when the client has read these.
+    """
     start = [("date", formatdate(usegmt=True)), *headers]
+    gone = asyncio.ensure_future(_disconnected(receive))
     began = False
     try:
-        found = await rows.next()
+        found = await _next_rows(rows, gone)
         await _begin(200, start, send)
         began = True
         while found:
             lines = b"".join(msgspec.json.encode(row) + b"\n" for row in found)
             await send({"type": "http.response.body", "body": lines, "more_body": True})
-            found = await rows.next()
+            found = await _next_rows(rows, gone)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     except (CommandRefused, Refusal) as error:
         failure = of_refusal(error)
@@ -245,7 +251,24 @@ async def _send_rows(rows: RowReader, headers: list[tuple[str, str]], send: Send
             await _begin(failure.status, start, send)
         await send({"type": "http.response.body", "body": failure.body + b"\n"})
     finally:
+        gone.cancel()
         rows.close()
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Wait until the client has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass  # the end of the body of the request
+
+
+async def _next_rows(rows: RowReader, gone: asyncio.Future[None]) -> list[Row]:
+    """Return the next rows; none at the end, or when the client has gone."""
+    found = asyncio.ensure_future(rows.next())
+    await asyncio.wait((found, gone), return_when=asyncio.FIRST_COMPLETED)
+    if found.done():
+        return found.result()
+    found.cancel()
+    return []
 
 
 async def _begin(status: int, headers: list[tuple[str, str]], send: Send) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.patience import eventually
+from harebell.server.http.application import send_rows
+from tests.patience import SECONDS, eventually
+from tests.unit.server.control.test_dispatcher import World
+from tests.unit.server.control.test_row_reader import Counting
 from tests.unit.server.http.asking import Api, running_api, segment
 
 NAME = "a/b%\n\u202e"
@@ -86,3 +90,29 @@ def test_a_user_needs_permissions_for_the_queue_and_the_target(api: Api) -> None
     stranger = api.user("stranger", "management")
     assert api.ask("GET", f"{path}/browse", user=stranger).status in (401, 403)
     assert len(lines(api.ask("GET", f"{path}/browse"))) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_goes_ends_a_search_in_the_broker() -> None:
+    world, counting = World(), Counting(1, pause=10**9)
+    sent: list[Any] = []
+    left = asyncio.Event()
+
+    async def receive() -> Any:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    reader = world.dispatcher.reader_of(counting.stream)
+    sending = asyncio.ensure_future(send_rows(reader, [], receive, send))
+    for _ in range(10):
+        await asyncio.sleep(0)
+        world.registry.turns.next_turn()
+    assert not sending.done()
+    left.set()
+    async with asyncio.timeout(SECONDS):
+        await sending
+    assert counting.closed == 1
+    assert not any(message.get("body") for message in sent)
