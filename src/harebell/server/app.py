@@ -632,7 +632,9 @@ async def _serve(
         # Warnings of the start must appear before the line "Server startup complete".
         logger.drain(limits.LOG_DRAIN_SECONDS)
         ready(app)
-        logger.write("info", "Server startup complete; 0 plugins started.")
+        # What are plugins of RabbitMQ: management and the metrics for Prometheus.
+        plugins = bool(app.http_listeners) + bool(app.metrics_listeners)
+        logger.write("info", f"Server startup complete; {plugins} plugins started.")
         await app.wait()
         await app.stop()
     finally:
