@@ -78,6 +78,7 @@ class AdminContext:
         actor: the user on whose behalf a command runs over HTTP; None on the control socket, whose
             user may do everything.
         login_attempts: counts logins.
+        figures: returns the figures of `harebell status`; the app sets it.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class AdminContext:
         self.statistics = statistics or NoStatistics()
         self.node = node
         self.reload = reload
+        self.figures: Callable[[], dict[str, Any]] = dict
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 

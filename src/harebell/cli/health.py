@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
+from harebell.cli.nouns import server_url
 from harebell.cli.verb import FAILED, Verb, WrongUsage, echo
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
 from harebell.server.config.settings import BY_NAME
@@ -150,6 +151,11 @@ def health(
     answers), running (it listens), alarms (memory and disk suffice), listeners (every port takes
     a connection) and vhosts.
     """
+    if server_url():
+        raise WrongUsage(
+            "harebell health checks a broker of this machine: for another one ask its HTTP API, "
+            "/api/health/checks/alarms"
+        )
     try:
         config = load({"data_dir": data_dir}, config_file=config_file)
     except ConfigError as error:

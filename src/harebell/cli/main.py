@@ -27,6 +27,7 @@ VERBS = {
     "dump": "Print every frame between clients and a broker, decoded.",
     "status": "Show what a running broker is doing.",
     "health": "Check a running broker, for probes.",
+    "top": "Show queues and connections of a running broker live.",
     **{noun.name: noun.summary.partition("\n")[0] for noun in NOUNS.values()},
     "pipeline": "Run pipelines: queues through SQL into exchanges, tables and files.",
     "sql": "Ask queues and tables with SQL, or delete, move and retry messages with it.",
@@ -125,5 +126,11 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
     callback=_print_version,
     help="Show the version, the implementation in use, Python and the event loop.",
 )
-def harebell() -> None:
-    """Everything stands in the verbs."""
+@click.option(
+    "--server",
+    metavar="URL",
+    help="Broker on another machine for the commands of administration, https://USER@HOST:15671. "
+    "[HAREBELL_SERVER]",
+)
+def harebell(server: str | None) -> None:
+    """Everything stands in the verbs, which look up `server` in the context."""

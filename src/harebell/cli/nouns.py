@@ -7,12 +7,13 @@ write files, are in `harebell.cli.definitions`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import click
 
@@ -24,8 +25,19 @@ from harebell.base.printable import printable
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
 from harebell.server.config.settings import BY_NAME
-from harebell.server.control.client import ControlError, NotRunning, ask_command, ask_rows
+from harebell.server.control.client import (
+    ControlError,
+    NotRunning,
+    ask_command,
+    ask_overview,
+    ask_rows,
+)
 
+if TYPE_CHECKING:
+    from harebell.server.control.remote import Remote
+
+SERVER_VARIABLE = "HAREBELL_SERVER"
+"""The variable for `--server`."""
 _GAP = "  "
 _SYNONYMS = (
     {"declare", "add", "create", "make", "new", "set"},
@@ -85,18 +97,52 @@ class RunningBroker:
         self._data_dir = data_dir
         self._config_file = config_file
         self.as_json = as_json
+        self._server: Remote | None = None
 
     def ask(
         self, command: str, given: Mapping[str, Any], patience: float = CONTROL_COMMAND_SECONDS
     ) -> Any:
         """Run a command in the broker and return its answer."""
         with _as_failures():
+            remote = self._remote()
+            if remote is not None:
+                return remote.ask(command, given, patience)
             return ask_command(self._where(), command, given, patience)
 
     def ask_rows(self, command: str, given: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
         """Run a command with a stream of rows in the broker, and yield its rows in batches."""
         with _as_failures():
+            remote = self._remote()
+            if remote is not None:
+                yield from remote.ask_rows(command, given)
+                return
             yield from ask_rows(self._where(), command, given)
+
+    def overview(self, lag: float = 0.0) -> dict[str, Any]:
+        """Return the figures of `harebell status`.
+
+        Args:
+            lag: seconds for which the broker measures its event loop first.
+        """
+        with _as_failures():
+            remote = self._remote()
+            if remote is None:
+                return ask_overview(self._where(), lag=lag)
+            if lag:
+                raise WrongUsage("--lag measures a broker of this machine: leave --server out")
+            figures: dict[str, Any] = remote.ask("service.figures", {})
+            return figures
+
+    def _remote(self) -> Remote | None:
+        """Return the broker of `--server`; None for the one of the data directory."""
+        url = server_url()
+        if self._data_dir is not None or not url:
+            return None
+        if self._server is None:
+            from harebell.server.control.remote import configured
+
+            self._server = configured(url, _asked_password)
+        return self._server
 
     def _where(self) -> Path:
         return load({"data_dir": self._data_dir}, config_file=self._config_file).data_dir
@@ -158,6 +204,18 @@ class _Table:
         for line in lines:
             cells = (cell.ljust(width) for cell, width in zip(line, self._widths, strict=True))
             echo(_GAP.join(cells).rstrip())
+
+
+def server_url() -> str:
+    """Return the URL of `--server` or its variable; "" for none."""
+    context = click.get_current_context(silent=True)
+    given = None if context is None else context.find_root().params.get("server")
+    return str(given or os.environ.get(SERVER_VARIABLE, ""))
+
+
+def _asked_password(text: str) -> str | None:
+    """Ask the user for a password; None without a terminal."""
+    return str(click.prompt(text, hide_input=True, err=True)) if sys.stdin.isatty() else None
 
 
 @contextmanager

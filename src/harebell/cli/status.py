@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from harebell.base.limits import LAG_MOST_SECONDS
-from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
-from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
+from harebell.cli.nouns import RunningBroker
+from harebell.cli.verb import Verb, echo
+from harebell.server.config import CONFIG_VARIABLE
 from harebell.server.config.settings import BY_NAME
-from harebell.server.control.client import ControlError, NotRunning, ask_overview
 
 _KIB = 1024
 _LAGS = (
@@ -45,16 +45,7 @@ def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: fl
 
     The broker is found by its data directory, which is looked up like `harebell serve` does it.
     """
-    try:
-        config = load({"data_dir": data_dir}, config_file=config_file)
-    except ConfigError as error:
-        raise WrongUsage(str(error)) from None
-    try:
-        overview = ask_overview(config.data_dir, lag=lag)
-    except NotRunning as error:
-        raise NotConnected(str(error)) from None
-    except ControlError as error:
-        raise Failure(str(error)) from None
+    overview = RunningBroker(data_dir, config_file, as_json).overview(lag)
     if as_json:
         import msgspec
 

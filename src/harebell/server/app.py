@@ -294,6 +294,7 @@ class App:
             lambda: node.facts(self),
             self.reload,
         )
+        context.figures = self.overview
         dispatcher = Dispatcher(context, self.flush_soon)
         self.http_listeners = await serve_http(
             self.config, self._tls_context, self.logger.write, context, dispatcher

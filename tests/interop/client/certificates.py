@@ -10,8 +10,12 @@ SERVER_NAME = "broker.test"
 _DAYS = "2"
 
 
-def make_certificates(folder: Path) -> Path:
-    """Make ca.pem, server.pem, server.key (for broker.test only) and stranger.pem in a folder.
+def make_certificates(folder: Path, names: str = f"DNS:{SERVER_NAME}") -> Path:
+    """Make ca.pem, server.pem, server.key and stranger.pem in a folder.
+
+    Args:
+        folder: the folder.
+        names: what the server is called, as openssl writes it; for broker.test only by default.
 
     Raises:
         RuntimeError: openssl is missing or failed.
@@ -29,9 +33,7 @@ def make_certificates(folder: Path) -> Path:
     )
     extensions = folder / "server.ext"
     extensions.write_text(
-        f"subjectAltName=DNS:{SERVER_NAME}\n"
-        "basicConstraints=CA:FALSE\n"
-        "extendedKeyUsage=serverAuth\n"
+        f"subjectAltName={names}\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n"
     )
     _openssl(
         folder,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harebell.admin.catalog import QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
@@ -208,3 +208,63 @@ def delete(
     count = where.delete_queue(queue.name, owner, if_unused=if_unused, if_empty=if_empty)
     context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was deleted")
     return {"vhost": where.name, "name": queue.name, "messages": count}
+
+
+# --- counters -------------------------------------------------------------------------------------
+
+
+class QueueCountersRow(TypedDict):
+    """The counters of a queue since the start, and what is in it now."""
+
+    vhost: str
+    name: str
+    messages_ready: int
+    messages_unacknowledged: int
+    consumers: int
+    message_bytes: int
+    oldest_seconds: float | None
+    publish: int
+    deliver_get: int
+    redeliver: int
+    ack: int
+
+
+def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
+    counted = queue.counters
+    moments = [
+        # A large message on disk is not read for this.
+        log.time_of(position)
+        for log, position in queue.heads_by_log()
+        if not (log.has_large and log.far(position))
+    ]
+    oldest = min((moment for moment in moments if moment), default=None)
+    return {
+        "vhost": queue.vhost,
+        "name": queue.name,
+        "messages_ready": queue.ready_count(),
+        "messages_unacknowledged": queue.unacked,
+        "consumers": len(queue.consumers),
+        "message_bytes": queue.octets(),
+        "oldest_seconds": None if oldest is None else max(now_ms - oldest, 0) / 1000,
+        "publish": counted.publish,
+        "deliver_get": (
+            counted.deliver + counted.deliver_no_ack + counted.get + counted.get_no_ack
+        ),
+        "redeliver": counted.redeliver,
+        "ack": counted.ack,
+    }
+
+
+@QUEUES.command(tag=MANAGEMENT, row=QueueCountersRow)
+def counters(
+    context: AdminContext,
+    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+) -> Slices[list[QueueCountersRow]]:
+    """Print the counters of all queues since the start, from which rates are made."""
+    now_ms = context.broker.clock.ms
+    return gathered(
+        _counters_row(queue, now_ms)
+        for each in context.vhosts(vhost)
+        for _, queue in sorted(each.queues.items())
+        if not queue.deleted
+    )

@@ -188,3 +188,9 @@ def change_replicas(
 ) -> Row:
     """Change the members of quorum queues: refused, as there is one node."""
     raise CommandRefused("this broker has one node: a quorum queue has one member, and keeps it")
+
+
+@SERVICE.command(tag=MONITORING)
+def figures(context: AdminContext) -> Row:
+    """Return the figures of `harebell status`."""
+    return context.figures()

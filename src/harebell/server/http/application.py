@@ -23,6 +23,7 @@ from harebell.base.errors import HarebellError, Refusal
 from harebell.base.limits import HTTP_CHUNK_BYTES, HTTP_COMPRESS_BYTES, HTTP_COMPRESS_LEVEL
 from harebell.base.slices import Slices
 from harebell.model.metadata import MetadataError
+from harebell.server.http.by_name import arguments_of, check_rights, command_of, is_by_name
 from harebell.server.http.errors import HttpError, of_refusal, too_large
 from harebell.server.http.fields import REASON_HEADER, fields_of, query_of
 from harebell.server.http.login import Logins
@@ -119,7 +120,12 @@ class ManagementApp:
             return Answer(200, (_JSON,), (msgspec.json.encode(described),))
         if request.method == "OPTIONS":
             return Answer(200, (("allow", ", ".join(self.routes.methods(segments))),))
-        command, path = self.routes.find(request.method, segments)
+        by_name = is_by_name(request.method, segments)
+        path: dict[str, str] = {}
+        if by_name:
+            command = command_of(segments)
+        else:
+            command, path = self.routes.find(request.method, segments)
         client = scope.get("client")
         address = client[0] if client else ""
         user = await self._logins.user_of(request.headers.get("authorization"), address)
@@ -130,8 +136,12 @@ class ManagementApp:
         body = b"" if reads else await self._body(request)
         query = query_of(scope["query_string"])
         mine = query if reads or request.method == "DELETE" else {}
-        reason = request.headers.get(REASON_HEADER)
-        arguments = fields_of(command, path, mine, body, reason)
+        if by_name:
+            arguments = arguments_of(command, body)
+            check_rights(user, command, arguments, self._context.broker)
+        else:
+            reason = request.headers.get(REASON_HEADER)
+            arguments = fields_of(command, path, mine, body, reason)
         context = self._context.on_behalf_of(user)
 
         def run() -> Slices[Answer]:
@@ -140,6 +150,8 @@ class ManagementApp:
                 answer = yield from answer
             if isinstance(answer, RowStream):
                 return Answer(200, (_ROWS,), rows=self._dispatcher.reader_of(answer))
+            if by_name:
+                return (yield from _whole(answer))
             return (yield from _made(request, command, answer, query))
 
         try:
@@ -183,6 +195,14 @@ class ManagementApp:
             yield ("access-control-max-age", str(self._config.management_cors_max_age))
             yield ("access-control-allow-methods", "HEAD, GET, POST, PUT, DELETE, OPTIONS")
             yield ("access-control-allow-headers", "authorization, content-type, x-reason")
+
+
+def _whole(answer: Any) -> Slices[Answer]:
+    """Make the response of a command by its name: its answer as it is."""
+    wanted = wanted_of({})
+    if isinstance(answer, list):
+        return Answer(200, (_JSON,), (yield from encoded(answer, wanted)))
+    return Answer(200, (_JSON,), (msgspec.json.encode(answer),))
 
 
 def _made(request: Request, command: Command, answer: Any, query: dict[str, str]) -> Slices[Answer]:

@@ -41,8 +41,17 @@ def check_tags(user: User, command: Command) -> None:
     """
     if not MANAGERS.intersection(user.tags):
         raise not_authorised("Not management user")
-    if not ALLOWED[command.tag].intersection(user.tags):
-        raise not_authorised(_REASONS[command.tag])
+    check_tag(user, command.tag)
+
+
+def check_tag(user: User, tag: str) -> None:
+    """Refuse a user without the rights of a tag.
+
+    Raises:
+        HttpError: 401.
+    """
+    if not ALLOWED[tag].intersection(user.tags):
+        raise not_authorised(_REASONS[tag])
 
 
 def check_vhost(user: User, command: Command, vhost: str, broker: Broker, *, reads: bool) -> None:
