@@ -33,6 +33,7 @@ VERBS = {
     "sql": "Ask queues and tables with SQL, or delete, move and retry messages with it.",
     "spark": "See whether Spark can run here, and make it start faster.",
     "store": "Look into the data directory of a broker that does not run.",
+    "completion": "Print the script that completes commands in bash, zsh or fish.",
     "compat": "Install RabbitMQ's command-line tools for this broker.",
 }
 

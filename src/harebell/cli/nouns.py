@@ -22,6 +22,7 @@ from harebell.admin.command import REQUIRED, Command, Form, Parameter
 from harebell.base.limits import CONTROL_COMMAND_SECONDS
 from harebell.base.names import did_you_mean
 from harebell.base.printable import printable
+from harebell.cli.completion import names
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
 from harebell.server.config.settings import BY_NAME
@@ -303,7 +304,7 @@ def action_of(command: Command) -> Verb:
                 answer = [{name: row[name] for name in columns} for row in answer]
             broker.print_table(answer, columns)
 
-    options = [_click_parameter(each) for each in parameters]
+    options = [_click_parameter(each, command.noun.name) for each in parameters]
     if command.chooses:
         options.insert(0, click.Argument(["chosen"], nargs=-1, metavar="[COLUMN]..."))
     return Verb(
@@ -320,8 +321,9 @@ def _chosen(command: Command, names: tuple[str, ...]) -> tuple[str, ...]:
     return names or command.shown
 
 
-def _click_parameter(parameter: Parameter) -> click.Parameter:
-    """Return the argument or option of click for an argument of a command."""
+def _click_parameter(parameter: Parameter, noun: str) -> click.Parameter:
+    """Return the argument or option of click for an argument of a command of a noun."""
+    completed = names(noun, parameter.name)
     argument, keyword = parameter.argument, parameter.keyword
     form = argument.form
     if not argument.help:
@@ -329,7 +331,11 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         if form is Form.WORDS:
             return click.Argument([keyword], nargs=-1, metavar=argument.metavar)
         return click.Argument(
-            [keyword], type=_click_type(parameter), required=required, metavar=argument.metavar
+            [keyword],
+            type=_click_type(parameter),
+            required=required,
+            metavar=argument.metavar,
+            shell_complete=completed,
         )
     flag = "--" + parameter.name.replace("_", "-")
     if form is Form.TABLE:
@@ -355,6 +361,7 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         default=default,
         show_default=default is not None,
         help=argument.help,
+        shell_complete=completed,
     )
 
 
