@@ -144,8 +144,8 @@ def browse(
     truncate: Annotated[int, Argument("Most octets of a body to show.", "OCTETS")] = 50_000,
 ) -> RowStream:
     """Show the messages of a queue without taking them."""
+    context.check_permission(context.vhost(vhost), READ, "queue", name)
     where_, queue = find_queue(context, vhost, name)
-    context.check_permission(where_, READ, "queue", name)
     if limit < 0:
         raise CommandRefused(f"the limit is {limit}: say how many messages, or 0 for all")
     if not 0 <= truncate <= BROWSE_PAYLOAD_BYTES:
@@ -358,8 +358,8 @@ def _start(
 ) -> Row:
     from harebell.model.jobs import Orders
 
+    context.check_permission(context.vhost(vhost), READ, "queue", name)
     place, queue = find_queue(context, vhost, name)
-    context.check_permission(place, READ, "queue", name)
     condition_of(where or "true")
     user = "" if context.actor is None else context.actor.name
     orders = Orders(verb, place.name, queue.name, where, exchange, routing_key, user)
