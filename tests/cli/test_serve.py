@@ -55,7 +55,8 @@ def certificate(folder: Path) -> tuple[str, str]:
 
 
 def test_it_says_where_it_listens_and_when_it_is_ready(broker: RunningBroker) -> None:
-    lines = broker.log.splitlines()
+    # Lines of the log, which begin with the time, come between them.
+    lines = [line for line in broker.log.splitlines() if not line[0].isdigit()]
     assert lines[0].startswith(f"harebell {__version__} (")
     assert lines[1] == f"listening on amqp://127.0.0.1:{broker.port}"
     assert lines[2] == f"data directory {broker.data_dir}"
