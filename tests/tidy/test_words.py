@@ -35,7 +35,7 @@ REPLACED = {
     r"\bsub-?scribers?\b": "consumer",
 }
 """Words that pages do not use, and what to write instead: see docs/GLOSSARY.md."""
-UNREVISED = ("docs/GLOSSARY.md", "docs/internals/track-record.md", "docs/reference/interop.md")
+UNREVISED = ("docs/GLOSSARY.md", "docs/internals/track-record.md")
 """Pages that quote old words, or keep records as they were written."""
 
 

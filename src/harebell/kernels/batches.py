@@ -278,7 +278,7 @@ class BatchBuilder:
         return int(again)
 
     def finish(self) -> tuple[int, Nodes, Buffers]:
-        """The batch so far, and begin anew: rows, nodes, buffers."""
+        """Return the batch so far (rows, nodes, buffers) and start a new one."""
         rows = self.rows
         nodes: Nodes = []
         buffers: Buffers = []

@@ -94,7 +94,7 @@ _WHY: dict[str, dict[str, tuple[str, ...]]] = {
     _FAIRSHARE: {
         "PriorityTests": ("test_fairshare_1", "test_fairshare_3", "test_fairshare_with_alias"),
     },
-    "publishes before anybody asks for no-local: Harebell notes from then on whose a message is": {
+    "publishes before a consumer has no-local: Harebell notes publishers only from then on": {
         "GeneralTests": ("test_nolocal_rerouted",),
     },
     "acquires what was transferred with the accept-mode none, which the document excludes": {

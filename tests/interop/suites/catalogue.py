@@ -240,7 +240,7 @@ KNOWN: dict[tuple[str, str], str] = {
         "expects values of types that the specification of 0-9 does not have"
     ),
     ("qpid-python", "durable_subscription"): (
-        "expects a durable exclusive queue to outlive its connection"
+        "expects a durable exclusive queue to survive its connection"
     ),
     ("qpid-python", "testDefaultExchangeExplicitBind"): _NO_BINDING,
     ("txamqp", "test_default_exchange"): _NO_BINDING,

@@ -13,7 +13,7 @@ _HEAD = """\
 The authors of the clients below have written test suites for RabbitMQ. `make interop` downloads
 the releases named here, runs their tests on Harebell and on RabbitMQ, and writes this page. The
 tests are not changed, except that those in Python 2 are converted to Python 3. Both brokers run in
-a network without access to other networks, and are started anew for every suite.
+a network without access to other networks, and are restarted for every suite.
 
 """
 

@@ -280,7 +280,7 @@ class FramedConnection(BaseConnection):
             self.beat()
             self.touch()
         if self.paused or self.scanner.hold:
-            # Heartbeats of a connection that is not read do not arrive: start its timeout anew.
+            # Heartbeats of a connection that is not read do not arrive: restart its timeout.
             self.now = now
         if now - self.now >= self.heartbeat * 2:
             if self.transport is not None and self.transport.unread():
