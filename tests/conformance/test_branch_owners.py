@@ -84,7 +84,7 @@ def test_in_transitional_0_10_another_users_branch_is_not_found(
     xid = _prepared(shared)
     peer = Peer(shared, shared.connect()).open(**OTHER)
     branches.selected(peer)
-    method = _CALLS_TRANSITIONAL[call](xid.octets())
+    method = _CALLS_TRANSITIONAL[call](xid.encode())
     peer.send(method)
     peer.expect_channel_close(NOT_FOUND, method.NAME, f"xid {xid} is not known")
     assert shared.broker.branches.find("/", xid) is not None
@@ -92,7 +92,7 @@ def test_in_transitional_0_10_another_users_branch_is_not_found(
 
 def test_recovery_lists_ones_own_in_every_version(shared: MemorySite) -> None:
     xid = _prepared(shared)
-    for user, known in ((OTHER, []), ({}, [xid.octets()])):
+    for user, known in ((OTHER, []), ({}, [xid.encode()])):
         assert branches.in_doubt(Peer(shared, shared.connect()).open(**user)) == known
         talk = Talk(Peer010(shared, shared.connect()).open(**user).attach(uuid.uuid4().hex))
         found = talk.ask(c.DtxRecover()).in_doubt

@@ -159,7 +159,7 @@ class Branches:
         self._maybe.clear()
 
     def _judge(self, peer: Peer, work: Work, known: list[bytes]) -> None:
-        assert known in ([], [work.xid.octets()]), known
+        assert known in ([], [work.xid.encode()]), known
         if known:
             self.survived += 1
             if not work.ending:

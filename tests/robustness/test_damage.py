@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import pytest
 
 from harebell.kernels.records import MESSAGE, good, head
-from harebell.store.segment import HEADER_OCTETS, seed_of, unused
+from harebell.store.segment import HEADER_BYTES, seed_of, unused
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import SECTOR, Random, SimDisk
 from tests.sim.logs import Accounts, Life, Picture
@@ -66,7 +66,7 @@ class Store:
         life.recover()
         rng = Random(f"damage {SEED}")
         for sizes, count in (((0, 30, 100), 20), ((300, 500), 8)):
-            identity = life.new_log(segment_octets=1024)
+            identity = life.new_log(segment_bytes=1024)
             for number in range(count):
                 life.append(identity, rng.choice(sizes), rng.random() < 0.9, rng)
                 if number % 4 == 3:
@@ -93,7 +93,7 @@ class Store:
 
     def _records(self, path: str) -> list[Record]:
         data, identity = self.files[path], path.split("/")[1]
-        found, at = [], HEADER_OCTETS
+        found, at = [], HEADER_BYTES
         while at < len(data) and data[at:] != unused(at, len(data) - at):
             assert good(data, at, seed_of(identity)), f"{path} at {at}"
             position, _, kind, size = head(data, at)
@@ -105,7 +105,7 @@ class Store:
     def _meaningful(self, path: str) -> bytearray:
         """For every octet of a file 1 when it is not padding."""
         marks = bytearray(len(self.files[path]))
-        marks[:HEADER_OCTETS] = b"\1" * HEADER_OCTETS
+        marks[:HEADER_BYTES] = b"\1" * HEADER_BYTES
         for record in self.records:
             if record.path == path:
                 marks[record.start : record.end] = b"\1" * (record.end - record.start)
@@ -168,9 +168,9 @@ class Store:
 
     def _foreign(self, path: str, changes: Changes) -> bool:
         """Whether a file has the header of another."""
-        now = changes[path][:HEADER_OCTETS]
-        return now != self.files[path][:HEADER_OCTETS] and any(
-            now == content[:HEADER_OCTETS] for content in self.files.values()
+        now = changes[path][:HEADER_BYTES]
+        return now != self.files[path][:HEADER_BYTES] and any(
+            now == content[:HEADER_BYTES] for content in self.files.values()
         )
 
     def _matters(self, changes: Changes) -> bool:
@@ -192,7 +192,7 @@ class Store:
 
     def _at_boundary(self, path: str, size: int) -> bool:
         """Whether a file that is cut here ends with a whole record, or its padding."""
-        return size >= HEADER_OCTETS and not any(
+        return size >= HEADER_BYTES and not any(
             each.start < size < each.end for each in self.records if each.path == path
         )
 

@@ -172,7 +172,7 @@ def _two_segments(disk: SimDisk) -> tuple[Life, str]:
     """A log with messages in several segments, which were all handed out."""
     life = Life(disk, SimDefinitions(disk), Accounts())
     life.recover()
-    identity = life.new_log(segment_octets=512)
+    identity = life.new_log(segment_bytes=512)
     for _ in range(6):
         life.append(identity, 200, True, Random(1))
     assert life.commit()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from harebell.kernels.records import RecordBuffer
-from harebell.store.segment import HEADER_OCTETS, encode_header, file_name, seed_of
+from harebell.store.segment import HEADER_BYTES, encode_header, file_name, seed_of
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.logs import START_MS, Accounts, Life, make_message, number_of
@@ -54,7 +54,7 @@ COMBINATIONS = [
 def _segment(first: int, combination: Combination | None) -> tuple[bytes, set[int], int]:
     """A segment's octets, the positions that are good in it, where the first bad octets begin."""
     seed, rng = seed_of(IDENTITY), Random(first)
-    buffer = RecordBuffer(HEADER_OCTETS, seed)
+    buffer = RecordBuffer(HEADER_BYTES, seed)
     header = encode_header(IDENTITY, first, START_MS, 0)
     offsets = []
     for index in range(MESSAGES):
@@ -87,7 +87,7 @@ def _segment(first: int, combination: Combination | None) -> tuple[bytes, set[in
     if combination.header == "damaged":
         content[20] ^= 1
     elif combination.header == "another log's":
-        content[:HEADER_OCTETS] = encode_header(OTHER, first, START_MS, 0)
+        content[:HEADER_BYTES] = encode_header(OTHER, first, START_MS, 0)
     return bytes(content), good, bad_from
 
 
@@ -153,5 +153,5 @@ def _is_torn(combination: Combination, good: set[int], first: int, last: bool) -
 def _bad_octets(odd: bytes, combination: Combination, bad_from: int) -> bytes:
     """Some octets that are bad."""
     if combination.header == "damaged":
-        return odd[:HEADER_OCTETS]
+        return odd[:HEADER_BYTES]
     return odd[bad_from : bad_from + 48]

@@ -385,7 +385,7 @@ def test_a_segment_that_was_never_finished_leaves_nothing_to_repair_at_the_next_
     disk, accounts, rng = SimDisk(), Accounts(), Random(1)
     definitions = SimDefinitions(disk)
     life = _life(disk, definitions, accounts, 0)
-    identity = life.new_log(segment_octets=512)
+    identity = life.new_log(segment_bytes=512)
     for _ in range(5):
         life.append(identity, 100, True, rng)
     assert life.commit()

@@ -19,7 +19,7 @@ from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 
 QUEUE = "queue"
-SEGMENT_OCTETS = 4096
+SEGMENT_SIZE = 4096
 AHEAD_FROM = 512
 """Far below what brokers have, so that space is written ahead of the records of small scripts."""
 START_MS = 1_700_000_000_000
@@ -152,10 +152,10 @@ class Life:
         for (identity,), fields in defined:
             self._open(identity, fields)
 
-    def new_log(self, *, keep_all: bool = False, segment_octets: int = SEGMENT_OCTETS) -> str:
+    def new_log(self, *, keep_all: bool = False, segment_bytes: int = SEGMENT_SIZE) -> str:
         """Declare a durable queue with a log; returns its identity."""
         identity = self.store.new_identity()
-        fields = {"keep_all": keep_all, "segment_octets": segment_octets}
+        fields = {"keep_all": keep_all, "segment_bytes": segment_bytes}
         self._open(identity, fields)
         self.accounts.options[identity] = fields
         self.definitions.put(QUEUE, (identity,), fields)

@@ -14,7 +14,7 @@ from tests.sim.disk import CHANGES, PowerCut, SimDisk
 from tests.sim.faults import CutNth
 from tests.sim.network import World
 
-SEGMENT_OCTETS = 65_536
+SEGMENT_SIZE = 65_536
 AHEAD_FROM = 1_024
 LEISURE = 0.05
 STALL = 0.25
@@ -64,7 +64,7 @@ class DiskBroker(MemoryBroker):
             self.clock,
             self._entropy,
             lambda level, text: self.reports.append((level, text)),
-            segment_octets=SEGMENT_OCTETS,
+            segment_bytes=SEGMENT_SIZE,
             ahead_from=AHEAD_FROM,
             clean=self._clean,
         )

@@ -18,7 +18,7 @@ class Shape:
     Args:
         steps: how many actions it has.
         sizes: of the bodies, in octets.
-        segment_octets: the size of the segments.
+        segment_bytes: the size of the segments.
         logs: how many there are at most at a time.
         commits: how likely every step is a commit, in percent.
         stream: whether old segments are let go, and transient messages kept.
@@ -30,7 +30,7 @@ class Shape:
 
     steps: int = 60
     sizes: tuple[int, ...] = (0, 10, 100, 700, 3000)
-    segment_octets: int = 4096
+    segment_bytes: int = 4096
     logs: int = 3
     commits: int = 25
     stream: bool = False
@@ -42,17 +42,17 @@ class Shape:
 
 SHAPES: dict[str, Shape] = {
     "mixed": Shape(),
-    "one log, tiny records": Shape(sizes=(0, 10, 30), logs=1, segment_octets=1024),
+    "one log, tiny records": Shape(sizes=(0, 10, 30), logs=1, segment_bytes=1024),
     "large records": Shape(sizes=(3000, 9000, 500), logs=2, steps=40),
-    "stream": Shape(stream=True, logs=1, segment_octets=2048),
+    "stream": Shape(stream=True, logs=1, segment_bytes=2048),
     "churn": Shape(churn=25, logs=4, steps=50, ahead_from=NEVER),
-    "few commits": Shape(commits=6, segment_octets=2048, ahead_from=NEVER),
+    "few commits": Shape(commits=6, segment_bytes=2048, ahead_from=NEVER),
     "every step a commit": Shape(commits=70, steps=50),
     "stragglers": Shape(
-        sizes=(10, 100, 300), segment_octets=1024, logs=1, commits=35, churn=0, patience=0.85
+        sizes=(10, 100, 300), segment_bytes=1024, logs=1, commits=35, churn=0, patience=0.85
     ),
-    "one segment": Shape(segment_octets=1 << 20, logs=2),
-    "transactions": Shape(sizes=(10, 100, 700), segment_octets=2048, logs=4, transactions=40),
+    "one segment": Shape(segment_bytes=1 << 20, logs=2),
+    "transactions": Shape(sizes=(10, 100, 700), segment_bytes=2048, logs=4, transactions=40),
 }
 
 
@@ -109,7 +109,7 @@ class Script:
         elif act in (17, 18):
             life.gather()
         elif shape.stream:
-            life.retain(identity, shape.segment_octets * rng.choice((1, 2, 4)))
+            life.retain(identity, shape.segment_bytes * rng.choice((1, 2, 4)))
         elif rng.random() < 0.3:
             life.settle_all(identity)
 
@@ -122,7 +122,7 @@ class Script:
 
     def _new_log(self) -> None:
         stream = self.shape.stream
-        self.life.new_log(keep_all=stream, segment_octets=self.shape.segment_octets)
+        self.life.new_log(keep_all=stream, segment_bytes=self.shape.segment_bytes)
 
     def _churn(self) -> None:
         life = self.life

@@ -84,11 +84,11 @@ def fault_of(stored: str, algorithm: str) -> str:
     if algorithm == SCRYPT:
         return _scrypt_fault(stored)
     try:
-        octets = base64.b64decode(stored, validate=True)
+        data = base64.b64decode(stored, validate=True)
     except (binascii.Error, ValueError):
         return "the password hash is not base64"
-    if len(octets) <= SALT_BYTES:
-        return f"the password hash has {len(octets)} octets, and a salt alone has {SALT_BYTES}"
+    if len(data) <= SALT_BYTES:
+        return f"the password hash has {len(data)} octets, and a salt alone has {SALT_BYTES}"
     return ""
 
 
@@ -116,8 +116,8 @@ def _scrypt(password: str, salt: bytes, log_n: int, r: int, p: int) -> bytes:
     )
 
 
-def _text(octets: bytes) -> str:
-    return base64.b64encode(octets).decode().rstrip("=")
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode().rstrip("=")
 
 
 def _octets(text: str) -> bytes:

@@ -95,19 +95,19 @@ def read(text: str) -> tuple[dict[str, Verifier], bytes]:
 
 def _context(parts: list[str]) -> bytes:
     try:
-        octets = _octets("".join(parts))
+        data = _octets("".join(parts))
     except binascii.Error:
-        octets = b""
-    if len(octets) != cram.CONTEXT_BYTES:
+        data = b""
+    if len(data) != cram.CONTEXT_BYTES:
         raise ValueError(f"the verifier of {cram.NAME} is damaged")
-    return octets
+    return data
 
 
 _PARTS = 3
 
 
-def _text(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _octets(text: str) -> bytes:

@@ -43,14 +43,14 @@ class BodyFrames:
         self._at = 0
         self.left = len(body) + -(-len(body) // most) * self.OVERHEAD
 
-    def take(self, octets: int) -> bytes:
+    def take(self, byte_count: int) -> bytes:
         """Return the next frames: as many as fit in that many bytes, and at least one."""
         found: list[bytes | memoryview] = []
         size = 0
         while self._at < len(self._body):
             part = self._body[self._at : self._at + self._most]
             size += len(part) + self.OVERHEAD
-            if found and size > octets:
+            if found and size > byte_count:
                 break
             self._append(found, part)
             self._at += len(part)

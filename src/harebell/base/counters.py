@@ -1,7 +1,7 @@
 """Counters of traffic, which only grow.
 
     Counters     messages, of a channel, a queue, or all channels of a vhost that have closed
-    Traffic      octets and reads and writes, of a connection, or of those that have ended
+    Traffic      bytes and reads and writes, of a connection, or of those that have ended
     Churn        what was opened, closed, declared, created and deleted in the broker
 
 The names are those of `message_stats` in RabbitMQ's HTTP API. They are incremented per message, so
@@ -123,9 +123,9 @@ class Traffic:
     """Counters of a connection's input and output.
 
     Attributes:
-        recv_oct: octets that were received, without TLS.
+        recv_oct: bytes that were received, without TLS.
         recv_cnt: reads.
-        send_oct: octets that were sent, without TLS.
+        send_oct: bytes that were sent, without TLS.
         send_cnt: writes.
         seen: the sum of octets at the last call of `moved`.
     """

@@ -14,8 +14,8 @@ cdef class Gauge:
     cdef readonly long long low
     cdef dict _bodies
 
-    cpdef int add(self, long long octets) except -1
-    cpdef int take(self, long long octets) except -1
+    cpdef int add(self, long long byte_count) except -1
+    cpdef int take(self, long long byte_count) except -1
     @cython.locals(size=Py_ssize_t, own=Py_ssize_t)
     cpdef Py_ssize_t hold(self, Message message) except -1
     @cython.locals(size=Py_ssize_t, own=Py_ssize_t)

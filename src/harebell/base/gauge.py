@@ -49,14 +49,14 @@ class Gauge:
         self.high = high
         self.low = int(high * MEMORY_LOW_SHARE)
 
-    def add(self, octets: int) -> int:
+    def add(self, byte_count: int) -> int:
         """Add bytes."""
-        self.used += octets
+        self.used += byte_count
         return 0
 
-    def take(self, octets: int) -> int:
+    def take(self, byte_count: int) -> int:
         """Subtract bytes."""
-        self.used -= octets
+        self.used -= byte_count
         return 0
 
     def hold(self, message: Message) -> int:

@@ -21,5 +21,5 @@ def mixed(number: int) -> int:
 
 def hashed(text: str) -> int:
     """Return a 64-bit hash of a text."""
-    octets = text.encode("utf-8", "surrogateescape")
-    return int.from_bytes(hashlib.blake2b(octets, digest_size=8).digest(), "big")
+    data = text.encode("utf-8", "surrogateescape")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")

@@ -227,7 +227,7 @@ STAGED_KEEP_SECONDS = 86_400
 
 BULK_ROWS = 16_384
 """Most rows in one batch of a bulk read."""
-BULK_OCTETS = 2_097_152
+BULK_BYTES = 2_097_152
 """Most bytes of messages in it, except for a single larger message (2 MiB)."""
 BULK_SCAN_BYTES = 4_194_304
 """Most bytes that one bulk read with a filter scans (4 MiB)."""

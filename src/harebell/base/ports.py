@@ -88,21 +88,23 @@ class Log:
         """Return how many records are not settled."""
         raise NotImplementedError
 
-    def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
+    def reach(
+        self, position: int, end: int, messages: int, byte_count: int
+    ) -> tuple[int, int, int]:
         """Return how far that many unsettled records reach, or that many bytes.
 
         Args:
             position: the first position.
             end: the position to stop at.
             messages: how many at most.
-            octets: most bytes; -1 for no limit.
+            byte_count: most bytes; -1 for no limit.
 
         Returns:
             The position behind the last of these records, their number, and their size.
         """
         raise NotImplementedError
 
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """Return the size of the log in bytes, settled records of its segments included."""
         raise NotImplementedError
 
@@ -159,16 +161,16 @@ class Log:
             position += 1
         return end if position >= last else position
 
-    def retain(self, octets: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int) -> int:
         """Remove old segments, never the one that is written to; return `first()`.
 
         Args:
-            octets: remove while the log is larger than this; 0 for no limit.
+            byte_count: remove while the log is larger than this; 0 for no limit.
             moment: remove while the newest record of the oldest segment is older; 0 for no limit.
         """
         raise NotImplementedError
 
-    def cut_at(self, octets: int) -> int:
+    def cut_at(self, byte_count: int) -> int:
         """Start a new segment from this size on."""
         raise NotImplementedError
 
@@ -303,13 +305,13 @@ class Store:
         files: the data directory, for files that are neither logs nor definitions.
         commit: the group commit of all logs and definitions.
         definitions: the stored declarations.
-        stream_segment_octets: the size of a stream's segment, unless the stream has its own.
+        stream_segment_bytes: the size of a stream's segment, unless the stream has its own.
         durability: the durability of logs without one of their own.
     """
 
     __slots__ = ("commit", "definitions", "files")
 
-    stream_segment_octets: int = STREAM_SEGMENT_BYTES
+    stream_segment_bytes: int = STREAM_SEGMENT_BYTES
     durability: Durability = Durability(FSYNC)
 
     commit: Commit
@@ -333,7 +335,7 @@ class Store:
         """
 
     def open_log(
-        self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
+        self, identity: str, *, durable: bool, keep_all: bool = False, segment_bytes: int = 0
     ) -> Log:
         """Open the log of an identity: with its records if it is durable, empty if it is new.
 
@@ -341,7 +343,7 @@ class Store:
             identity: the result of `new_identity`, with a suffix such as "-3" for one of several.
             durable: whether persistent messages survive a restart.
             keep_all: whether all messages of a durable log do.
-            segment_octets: the size of a segment; 0 for the store's default.
+            segment_bytes: the size of a segment; 0 for the store's default.
         """
         raise NotImplementedError
 

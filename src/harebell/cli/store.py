@@ -133,12 +133,12 @@ def _tell(found: list[Holding]) -> None:
             holding.kind or "-",
             holding.messages,
             holding.unacknowledged,
-            octets(holding.octets),
+            octets(holding.byte_count),
             holding.segments,
         )
         echo(row.rstrip())
     messages = sum(holding.messages for holding in found)
-    size = octets(sum(holding.octets for holding in found))
+    size = octets(sum(holding.byte_count for holding in found))
     segments = sum(holding.segments for holding in found)
     echo(f"{messages} messages, {size} in {segments} segments")
 

@@ -19,7 +19,7 @@ from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.versions import OPENERS
 from harebell.model.broker import Broker
-from harebell.wire import HEADER_0_9_1, HEADER_OCTETS, sniff
+from harebell.wire import HEADER_0_9_1, HEADER_BYTES, sniff
 
 
 class Arrival(BaseConnection):
@@ -64,9 +64,9 @@ class Arrival(BaseConnection):
         if opener is None:
             self._refuse()
             return
-        rest, self._first = self._first[HEADER_OCTETS:], b""
+        rest, self._first = self._first[HEADER_BYTES:], b""
         # The successor counts the rest.
-        self.traffic.recv_oct += HEADER_OCTETS
+        self.traffic.recv_oct += HEADER_BYTES
         self.traffic.recv_cnt += 0 if rest else 1
         self._succeed(opener(self.broker, self.users, self.registry, self.settings, self.peer, now))
         if self.successor is not None:

@@ -16,7 +16,7 @@ cdef class BatchBuilder:
     cdef object _count_of
     cdef object _convert
     cdef Py_ssize_t _most_rows
-    cdef Py_ssize_t _most_octets
+    cdef Py_ssize_t _most_bytes
     cdef Py_ssize_t _most_scanned
     cdef Py_ssize_t _octets
     cdef Py_ssize_t _scanned

@@ -49,7 +49,7 @@ _OCTETS = (_NAMES.index("delivery_mode"), _NAMES.index("priority"))
 _TIME = _NAMES.index("timestamp")
 _FIRST_FLAG = 0x8000
 _COUNT_NAME = b"\x10x-delivery-count"
-_ROW_OCTETS = 32
+_ROW_BYTES = 32
 _MILLIS = 1000
 _LAST_MILLISECOND = (2**63 - 1) // _MILLIS
 _LONGLONG = struct.Struct(">q")
@@ -134,7 +134,7 @@ class BatchBuilder:
             scanned: when so many octets were looked at, in the batch or not.
         """
         self._most_rows = rows
-        self._most_octets = octets
+        self._most_bytes = octets
         self._most_scanned = scanned
 
     def filter(self, key: bytes | None, prefix: bool, since: int, until: int) -> None:
@@ -185,7 +185,7 @@ class BatchBuilder:
             message = self._convert(message)
         key, exchange = message.routing_key.encode(), message.exchange.encode()
         raw, body = message.raw, message.body
-        self._scanned += _ROW_OCTETS + len(exchange) + len(key) + len(raw) + len(body)
+        self._scanned += _ROW_BYTES + len(exchange) + len(key) + len(raw) + len(body)
         if self._scanned >= self._most_scanned:
             self.full = True
         if not self._passes(message.timestamp, key):
@@ -200,7 +200,7 @@ class BatchBuilder:
             "timestamp": (_micros(message.timestamp), 0),
             "redelivered": (b"\1" if again else b"\0", 0),
         }
-        self._octets += _ROW_OCTETS
+        self._octets += _ROW_BYTES
         for name, column in self._by_name.items():
             if name in values:
                 value, octets = values[name]
@@ -210,7 +210,7 @@ class BatchBuilder:
             self._add_properties(raw, again)
             self._octets += len(raw)
         self.rows += 1
-        if self.rows >= self._most_rows or self._octets >= self._most_octets:
+        if self.rows >= self._most_rows or self._octets >= self._most_bytes:
             self.full = True
         return 0
 

@@ -25,7 +25,7 @@ cdef enum:
     TIME = 9
     FAMILY = 9
     SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
-    ROW_OCTETS = 32         # overhead that is counted for a row
+    ROW_BYTES = 32         # overhead that is counted for a row
 
 cdef int64_t MICROS = 1000000
 cdef int64_t MILLIS = 1000
@@ -126,7 +126,7 @@ cdef class BatchBuilder:
     def limit(self, Py_ssize_t rows, Py_ssize_t octets, Py_ssize_t scanned):
         """Set when the batch is full."""
         self._most_rows = rows
-        self._most_octets = octets
+        self._most_bytes = octets
         self._most_scanned = scanned
 
     def filter(self, bytes key, bint prefix, long long since, long long until):
@@ -210,12 +210,12 @@ cdef class BatchBuilder:
                  const unsigned char* raw, Py_ssize_t raw_size,
                  const unsigned char* body, Py_ssize_t body_size) except -1:
         cdef bint again = False
-        self._scanned += ROW_OCTETS + exchange_size + key_size + raw_size + body_size
+        self._scanned += ROW_BYTES + exchange_size + key_size + raw_size + body_size
         if self._scanned >= self._most_scanned:
             self.full = True
         if not self._passes(time, key, key_size):
             return 0
-        self._octets += ROW_OCTETS
+        self._octets += ROW_BYTES
         if self._value is not None:
             self._value.add(body, body_size)
             self._octets += body_size
@@ -242,7 +242,7 @@ cdef class BatchBuilder:
             self._add_properties(raw, raw_size, again)
             self._octets += raw_size
         self.rows += 1
-        if self.rows >= self._most_rows or self._octets >= self._most_octets:
+        if self.rows >= self._most_rows or self._octets >= self._most_bytes:
             self.full = True
         return 0
 

@@ -22,8 +22,8 @@ cdef class RecordBuffer:
     cpdef bint pour(self, long long offset, long long position, BatchBuilder into) except -1
     cpdef bytes take(self)
 
-cpdef Py_ssize_t message_octets(Message message) except -1
-cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1
+cpdef Py_ssize_t message_size(Message message) except -1
+cpdef Py_ssize_t record_size(bytes data, Py_ssize_t at) except -1
 cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1
 cpdef Py_ssize_t body_start(bytes data, Py_ssize_t at) except -1
 cpdef Message parse(bytes data, Py_ssize_t at, long long seed=*)

@@ -13,7 +13,7 @@ import google_crc32c
 
 from harebell.base.message import Message, Properties, new_message
 
-HEAD_OCTETS = 36
+HEAD_BYTES = 36
 MESSAGE = 1
 SETTLED = 2
 SEEN = 3
@@ -127,7 +127,7 @@ class RecordBuffer:
         at = offset - self.start
         if at < 0:
             return False
-        record = bytes(self._data[at : at + record_octets(self._data, at)])
+        record = bytes(self._data[at : at + record_size(self._data, at)])
         return pour(record, 0, position, -1, into)
 
     def take(self) -> bytes:
@@ -138,7 +138,7 @@ class RecordBuffer:
         return data
 
 
-def message_octets(message: Message) -> int:
+def message_size(message: Message) -> int:
     """What the record of a message takes in a file.
 
     Raises:
@@ -148,11 +148,11 @@ def message_octets(message: Message) -> int:
     if max(names) > _NAME_MOST:
         raise ValueError(f"a name has at most {_NAME_MOST} octets")
     due = _TIME.size if message.due > 0 else 0
-    size = HEAD_OCTETS + due + sum(names) + len(message.raw) + len(message.body)
+    size = HEAD_BYTES + due + sum(names) + len(message.raw) + len(message.body)
     return size + -size % _ALIGN
 
 
-def record_octets(data: bytes | bytearray, at: int) -> int:
+def record_size(data: bytes | bytearray, at: int) -> int:
     """The size of the record at an index, as it claims; 0 when not even that is there."""
     if at < 0 or at + 4 > len(data):
         return 0
@@ -161,8 +161,8 @@ def record_octets(data: bytes | bytearray, at: int) -> int:
 
 def good(data: bytes, at: int, seed: int) -> bool:
     """Whether a whole record with the right checksum stands at an index."""
-    size = record_octets(data, at)
-    if size < HEAD_OCTETS or at + size > len(data):
+    size = record_size(data, at)
+    if size < HEAD_BYTES or at + size > len(data):
         return False
     claimed = int.from_bytes(data[at + 4 : at + 8], "little")
     return crc32c(data[at + _COVERED : at + size], seed) == claimed
@@ -176,21 +176,21 @@ def head(data: bytes, at: int) -> tuple[int, int, int, int]:
 
 def is_row(data: bytes, at: int) -> bool:
     """Whether the record at an index is a row of a batch."""
-    return len(data) >= at + HEAD_OCTETS and bool(data[at + _FLAGS_AT] & STAGED)
+    return len(data) >= at + HEAD_BYTES and bool(data[at + _FLAGS_AT] & STAGED)
 
 
 def payload(data: bytes, at: int) -> bytes:
     """What follows the fixed part of the record at an index, which must be `good`."""
-    return data[at + HEAD_OCTETS : at + record_octets(data, at)]
+    return data[at + HEAD_BYTES : at + record_size(data, at)]
 
 
 def body_start(data: bytes, at: int) -> int:
     """Octets of a message's record before its body; 0 when not even its head is there."""
-    if at < 0 or at + HEAD_OCTETS > len(data) or data[at + _KIND_AT] != MESSAGE:
+    if at < 0 or at + HEAD_BYTES > len(data) or data[at + _KIND_AT] != MESSAGE:
         return 0
     _, _, _, _, _, flags, _, _, exchange, key, _, properties = _HEAD.unpack_from(data, at)
     due = _TIME.size if flags & _DUE else 0
-    return int(HEAD_OCTETS + due + exchange + key + properties)
+    return int(HEAD_BYTES + due + exchange + key + properties)
 
 
 def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
@@ -201,13 +201,13 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
         at: where the record begins.
         seed: where checksums start from; -1 trusts the record.
     """
-    size = record_octets(data, at)
-    if size < HEAD_OCTETS or at + size > len(data) or (seed >= 0 and not good(data, at, seed)):
+    size = record_size(data, at)
+    if size < HEAD_BYTES or at + size > len(data) or (seed >= 0 and not good(data, at, seed)):
         return None
     _, _, _, time, kind, flags, mode, priority, exchange, key, family, properties = (
         _HEAD.unpack_from(data, at)
     )
-    start = at + HEAD_OCTETS + (_TIME.size if flags & _DUE else 0)
+    start = at + HEAD_BYTES + (_TIME.size if flags & _DUE else 0)
     if kind != MESSAGE or start + exchange + key + properties > at + size:
         return None
     try:
@@ -227,7 +227,7 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     message = new_message(name, routing_key, found, body)
     message.timestamp = time
     if flags & _DUE:
-        (message.due,) = _TIME.unpack_from(data, at + HEAD_OCTETS)
+        (message.due,) = _TIME.unpack_from(data, at + HEAD_BYTES)
     return message
 
 
@@ -258,9 +258,9 @@ def find_good(data: bytes, begin: int, seed: int, low: int, high: int) -> int:
         low: the smallest position that the record may have.
         high: the largest one.
     """
-    for at in range(begin, len(data) - HEAD_OCTETS + 1, _ALIGN):
+    for at in range(begin, len(data) - HEAD_BYTES + 1, _ALIGN):
         size, _, position, *_ = _HEAD.unpack_from(data, at)
-        if size >= HEAD_OCTETS and low <= position <= high and good(data, at, seed):
+        if size >= HEAD_BYTES and low <= position <= high and good(data, at, seed):
             return at
     return -1
 
@@ -280,7 +280,7 @@ def scan(data: bytes, at: int, base: int, seed: int, positions: Any) -> tuple[in
         the last one that was (0 without any).
     """
     newest = 0
-    while at + HEAD_OCTETS <= len(data) and good(data, at, seed):
+    while at + HEAD_BYTES <= len(data) and good(data, at, seed):
         size, _, position, time, kind, flags, *_ = _HEAD.unpack_from(data, at)
         if kind != MESSAGE or position != positions.end():
             break

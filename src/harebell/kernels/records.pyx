@@ -95,7 +95,7 @@ cdef extern from "Python.h":
     int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
     char* raw_string "PyBytes_AS_STRING"(PyObject* data)
 
-HEAD_OCTETS = 36
+HEAD_BYTES = 36
 MESSAGE = 1
 SETTLED = 2
 SEEN = 3
@@ -312,7 +312,7 @@ cdef class RecordBuffer:
         return taken
 
 
-cpdef Py_ssize_t message_octets(Message message) except -1:
+cpdef Py_ssize_t message_size(Message message) except -1:
     """Return the size of a message's record in a file; see records.py."""
     cdef Py_ssize_t exchange = 0
     cdef Py_ssize_t key = 0
@@ -327,7 +327,7 @@ cpdef Py_ssize_t message_octets(Message message) except -1:
     return (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
 
 
-cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1:
+cpdef Py_ssize_t record_size(bytes data, Py_ssize_t at) except -1:
     """Return the size in the head of the record at an index; 0 if the head is incomplete."""
     if at < 0 or at + 4 > PyBytes_GET_SIZE(data):
         return 0
@@ -366,7 +366,7 @@ def is_row(bytes data, Py_ssize_t at):
 
 def payload(bytes data, Py_ssize_t at):
     """Return the bytes after the fixed part of the record at an index, which must be `good`."""
-    return data[at + HEAD:at + record_octets(data, at)]
+    return data[at + HEAD:at + record_size(data, at)]
 
 
 cdef str _text(const char* p, Py_ssize_t n, str last):

@@ -117,7 +117,7 @@ class Branch:
         state: see `xa_states`.
         sessions: how many are associated with it, suspended or not.
         work: their work, until it is prepared or finished.
-        octets: memory of the publishes, in bytes.
+        byte_count: memory of the publishes, in bytes.
         timeout: its timeout in seconds.
         timer: rolls it back at the timeout.
         position: the position of its record in the log of the branches; -1 without one.
@@ -132,10 +132,10 @@ class Branch:
         "_gauge",
         "_settled",
         "busy",
+        "byte_count",
         "counted",
         "held",
         "moment",
-        "octets",
         "position",
         "sessions",
         "state",
@@ -154,7 +154,7 @@ class Branch:
         self.state = State.UNKNOWN
         self.sessions = 0
         self.work: Transaction[Taken] = Transaction()
-        self.octets = 0
+        self.byte_count = 0
         self.timeout = 0
         self.timer: Timer | None = None
         self.position = -1
@@ -183,12 +183,12 @@ class Branch:
         if self.state in DONE:
             return
         taken = message.footprint()
-        if self.octets + taken > limits.BRANCH_BYTES:
+        if self.byte_count + taken > limits.BRANCH_BYTES:
             raise BranchError(
                 Fault.TOO_MUCH,
                 f"xid {self.xid} publishes more than {limits.BRANCH_BYTES} octets",
             )
-        self.octets += taken
+        self.byte_count += taken
         self._gauge.add(taken)
         self.work.publish(message, queues, flags)
 
@@ -213,8 +213,8 @@ class Branch:
 
     def release(self) -> None:
         """Release the memory of its publishes: they are stored or dropped."""
-        self._gauge.take(self.octets)
-        self.octets = 0
+        self._gauge.take(self.byte_count)
+        self.byte_count = 0
 
     def undo(self) -> None:
         """Drop the publishes, and requeue what was acknowledged."""

@@ -16,15 +16,15 @@ from harebell.base.ports import Log
 from harebell.model.binding import frozen
 
 HEADER = "x-deduplication-header"
-_DIGEST_OCTETS = 16
-_EXPIRY_OCTETS = 8
+_DIGEST_BYTES = 16
+_EXPIRY_BYTES = 8
 _NO_PROPERTIES = Properties(b"\0\0")
 
 
 def digest(value: Any) -> bytes:
     """Return 16 bytes that are equal for equal header values of the same type only."""
     text = repr(frozen(value)).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=_DIGEST_OCTETS).digest()
+    return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).digest()
 
 
 class Duplicates:
@@ -74,7 +74,7 @@ class Duplicates:
     def _add(self, key: bytes, expiry: int) -> None:
         position = -1
         if self._log is not None:
-            body = expiry.to_bytes(_EXPIRY_OCTETS) + key
+            body = expiry.to_bytes(_EXPIRY_BYTES) + key
             position = self._log.append(Message("", "", _NO_PROPERTIES, body))
         self._entries[key] = (expiry, position)
 
@@ -88,10 +88,10 @@ class Duplicates:
         position = log.first()
         while position < log.end():
             entry = log.read(position)
-            if entry is not None and len(entry.body) == _EXPIRY_OCTETS + _DIGEST_OCTETS:
-                expiry = int.from_bytes(entry.body[:_EXPIRY_OCTETS])
+            if entry is not None and len(entry.body) == _EXPIRY_BYTES + _DIGEST_BYTES:
+                expiry = int.from_bytes(entry.body[:_EXPIRY_BYTES])
                 if not expiry or now < expiry:
-                    self._entries[entry.body[_EXPIRY_OCTETS:]] = (expiry, position)
+                    self._entries[entry.body[_EXPIRY_BYTES:]] = (expiry, position)
                 else:
                     log.settle(position)
             position = log.next(position + 1)

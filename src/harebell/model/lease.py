@@ -146,13 +146,13 @@ class Leases:
         self._note("opened", group)
         return group
 
-    def claim(self, group: Group, messages: int, octets: int, holder: object) -> Claim | None:
+    def claim(self, group: Group, messages: int, byte_count: int, holder: object) -> Claim | None:
         """Claim ready messages; None if there are none.
 
         Args:
             group: the group, in its epoch.
             messages: how many at most; 0 for the most that a claim may have.
-            octets: most bytes of the log; 0 for no limit.
+            byte_count: most bytes of the log; 0 for no limit.
             holder: the connection; it holds the group if no other one does.
 
         Raises:
@@ -164,11 +164,11 @@ class Leases:
             )
         self._hold_if_free(group, holder)
         most = min(messages or limits.LEASE_CLAIM_MESSAGES, limits.LEASE_CLAIM_MESSAGES)
-        taken = group.queue.claims().claim(most, octets, group)
+        taken = group.queue.claims().claim(most, byte_count, group)
         if taken is None:
             return None
         group.last += 1
-        claim = Claim(group.last, taken.messages, taken.octets, taken.runs, taken.seen)
+        claim = Claim(group.last, taken.messages, taken.byte_count, taken.runs, taken.seen)
         group.claims[claim.number] = claim
         if group.queue.durable:
             # Now, in the turn of the client: the end of a commit would do it for thousands at once.

@@ -7,7 +7,7 @@
     u32 number of open claims, oldest first            each a claim
     u32 number of recently committed claims            each a claim
     u64 since when it has no claims and no holder, in ms since 1970; 0 otherwise
-    claim   u64 number | u64 messages | u64 octets | u32 runs
+    claim   u64 number | u64 messages | u64 bytes | u32 runs
             each run   u8 level | u64 first position | u64 end
             u16 levels
             each level u8 level | u64 position below which messages may be redelivered
@@ -52,14 +52,14 @@ class Claim:
     Args:
         number: 1 for the first claim of its group.
         messages: how many.
-        octets: their size in the log.
+        byte_count: their size in the log.
         runs: their positions.
         seen: for each level, the position below which messages may be redelivered.
     """
 
     number: int
     messages: int
-    octets: int
+    byte_count: int
     runs: tuple[Run, ...]
     seen: tuple[tuple[int, int], ...] = ()
     # A group has many open claims and is stored with every new one, so each is encoded once.
@@ -68,7 +68,7 @@ class Claim:
     def encode(self) -> bytes:
         """Return its bytes in the row of its group."""
         if not self._written:
-            parts = [_CLAIM.pack(self.number, self.messages, self.octets, len(self.runs))]
+            parts = [_CLAIM.pack(self.number, self.messages, self.byte_count, len(self.runs))]
             parts.extend([_RUN.pack(*run) for run in self.runs])
             parts.append(_LEVELS.pack(len(self.seen)))
             parts.extend([_LEVEL.pack(*each) for each in self.seen])
@@ -101,55 +101,55 @@ def _encode_claims(claims: Iterable[Claim]) -> bytes:
     return _COUNT.pack(len(parts)) + b"".join(parts)
 
 
-def decode(octets: bytes) -> GroupRecord:
+def decode(data: bytes) -> GroupRecord:
     """Return the group of a row.
 
     Raises:
         LeaseRecordError: the bytes are no valid group.
     """
     try:
-        version, epoch, committed, last, lost, timeout = _HEAD.unpack_from(octets)
+        version, epoch, committed, last, lost, timeout = _HEAD.unpack_from(data)
         if not _WITHOUT_LEVELS <= version <= _VERSION:
             raise LeaseRecordError(f"it has version {version}, known are 1 to {_VERSION}")
         leveled = version > _WITHOUT_LEVELS
-        claims, at = _decode_claims(octets, _HEAD.size, leveled=leveled)
-        settling, at = _decode_claims(octets, at, leveled=leveled)
+        claims, at = _decode_claims(data, _HEAD.size, leveled=leveled)
+        settling, at = _decode_claims(data, at, leveled=leveled)
         idle_since = 0
         if version > _WITHOUT_IDLE:
-            (idle_since,) = _IDLE.unpack_from(octets, at)
+            (idle_since,) = _IDLE.unpack_from(data, at)
             at += _IDLE.size
     except struct_error:
         raise LeaseRecordError("it is cut short") from None
-    if at != len(octets):
-        raise LeaseRecordError(f"{len(octets) - at} octets too many")
+    if at != len(data):
+        raise LeaseRecordError(f"{len(data) - at} octets too many")
     return GroupRecord(epoch, committed, last, lost, timeout, claims, settling, idle_since)
 
 
-def _decode_claims(octets: bytes, at: int, *, leveled: bool) -> tuple[tuple[Claim, ...], int]:
-    (count,) = _COUNT.unpack_from(octets, at)
+def _decode_claims(data: bytes, at: int, *, leveled: bool) -> tuple[tuple[Claim, ...], int]:
+    (count,) = _COUNT.unpack_from(data, at)
     at += _COUNT.size
     found = []
     for _ in range(count):
-        number, messages, size, runs = _CLAIM.unpack_from(octets, at)
+        number, messages, size, runs = _CLAIM.unpack_from(data, at)
         at += _CLAIM.size
         end = at + runs * _RUN.size
-        if end > len(octets):
+        if end > len(data):
             raise LeaseRecordError("it is cut short")
-        where = tuple([Run(*found) for found in _RUN.iter_unpack(octets[at:end])])
+        where = tuple([Run(*found) for found in _RUN.iter_unpack(data[at:end])])
         if any(run.first >= run.end for run in where):
             raise LeaseRecordError(f"claim {number} has a run without positions")
         at = end
         seen: tuple[tuple[int, int], ...] = ()
         if leveled:
-            seen, at = _decode_levels(octets, at)
+            seen, at = _decode_levels(data, at)
         found.append(Claim(number, messages, size, where, seen))
     return tuple(found), at
 
 
-def _decode_levels(octets: bytes, at: int) -> tuple[tuple[tuple[int, int], ...], int]:
-    (count,) = _LEVELS.unpack_from(octets, at)
+def _decode_levels(data: bytes, at: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    (count,) = _LEVELS.unpack_from(data, at)
     at += _LEVELS.size
     end = at + count * _LEVEL.size
-    if end > len(octets):
+    if end > len(data):
         raise LeaseRecordError("it is cut short")
-    return tuple([(level, seen) for level, seen in _LEVEL.iter_unpack(octets[at:end])]), end
+    return tuple([(level, seen) for level, seen in _LEVEL.iter_unpack(data[at:end])]), end

@@ -47,7 +47,7 @@ _UNFINISHED = 3
 _HEAD = Struct("<BQQ")
 _POSITION = Struct("<Q")
 _LENGTH = Struct("<H")
-_DIGEST_OCTETS = 16
+_DIGEST_BYTES = 16
 _RECORD = Properties(b"", delivery_mode=PERSISTENT)
 _SLACK = 1_000
 """Outdated records in the log before current ones are moved to its end."""
@@ -331,7 +331,7 @@ def _used(entry: Entry) -> int:
 
 
 def _digest(run: str) -> bytes:
-    return hashlib.blake2b(run.encode(), digest_size=_DIGEST_OCTETS).digest()
+    return hashlib.blake2b(run.encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def _encode(entry: Entry) -> bytes:
@@ -352,43 +352,43 @@ def texts(*given: str) -> bytes:
     return b"".join([_LENGTH.pack(len(text)) + text for text in encoded])
 
 
-def text_at(octets: bytes, at: int) -> tuple[bytes, int]:
+def text_at(data: bytes, at: int) -> tuple[bytes, int]:
     """Return a text and the offset behind it; behind all bytes if it is cut short."""
-    if at + _LENGTH.size > len(octets):
-        return b"", len(octets) + 1
+    if at + _LENGTH.size > len(data):
+        return b"", len(data) + 1
     start = at + _LENGTH.size
-    end = start + _LENGTH.unpack_from(octets, at)[0]
-    return octets[start:end], end
+    end = start + _LENGTH.unpack_from(data, at)[0]
+    return data[start:end], end
 
 
-def _rows_of(octets: bytes) -> list[tuple[str, int]]:
+def _rows_of(data: bytes) -> list[tuple[str, int]]:
     """Return the logs with rows of the batch, and their first positions; None for other bytes."""
-    if len(octets) < _HEAD.size or octets[0] != _UNFINISHED:
+    if len(data) < _HEAD.size or data[0] != _UNFINISHED:
         return []
     at = _HEAD.size
     for _ in range(3):
-        _, at = text_at(octets, at)
+        _, at = text_at(data, at)
     found = []
-    while at < len(octets):
-        identity, at = text_at(octets, at)
-        if at + _POSITION.size > len(octets):
+    while at < len(data):
+        identity, at = text_at(data, at)
+        if at + _POSITION.size > len(data):
             break
-        found.append((identity.decode("ascii", "replace"), _POSITION.unpack_from(octets, at)[0]))
+        found.append((identity.decode("ascii", "replace"), _POSITION.unpack_from(data, at)[0]))
         at += _POSITION.size
     return found
 
 
-def _decode(octets: bytes) -> Entry | None:
+def _decode(data: bytes) -> Entry | None:
     """Return the entry of a record; None for invalid bytes."""
-    if len(octets) < _HEAD.size:
+    if len(data) < _HEAD.size:
         return None
-    kind, number, used = _HEAD.unpack_from(octets)
+    kind, number, used = _HEAD.unpack_from(data)
     at, names = _HEAD.size, []
     for _ in range(3):
-        text, at = text_at(octets, at)
+        text, at = text_at(data, at)
         names.append(text)
     known = kind in (STAGED, NUMBERED)
-    if not known or at > len(octets) or (len(octets) - at) % _DIGEST_OCTETS:
+    if not known or at > len(data) or (len(data) - at) % _DIGEST_BYTES:
         return None
     try:
         vhost, user, name = (each.decode() for each in names)
@@ -398,6 +398,6 @@ def _decode(octets: bytes) -> Entry | None:
     entry.next = number
     entry.used = used
     entry.runs = [
-        octets[start : start + _DIGEST_OCTETS] for start in range(at, len(octets), _DIGEST_OCTETS)
+        data[start : start + _DIGEST_BYTES] for start in range(at, len(data), _DIGEST_BYTES)
     ]
     return entry

@@ -52,7 +52,7 @@ class StagedBatch:
         pieces: the pieces of each attempt, in order.
         files: its open files.
         paths: the paths of the files.
-        octets: the size of all files in bytes.
+        byte_count: the size of all files in bytes.
         size: the size of the last file.
         touched: when the last piece arrived, in milliseconds of the monotonic clock.
         committing: whether it is being published and must not be dropped.
@@ -64,7 +64,7 @@ class StagedBatch:
         self.pieces: dict[Attempt, list[Piece]] = {}
         self.files: list[File] = []
         self.paths: list[str] = []
-        self.octets = 0
+        self.byte_count = 0
         self.size = 0
         self.touched = 0
         self.committing = False
@@ -160,7 +160,7 @@ class Stages:
                     # Otherwise an earlier piece is lost.
                     pieces.append(found.piece._replace(file=len(staged.files) - 1))
                 staged.size = found.piece.start + found.piece.size
-                staged.octets += found.piece.size
+                staged.byte_count += found.piece.size
                 self._octets += found.piece.size
             if staged is not None and file.size() > staged.size:
                 file.truncate(staged.size)
@@ -175,7 +175,7 @@ class Stages:
         return len(self._batches)
 
     @property
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """Return the size of all staged batches on disk."""
         return self._octets
 
@@ -296,7 +296,7 @@ class Stages:
             raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
         kept = piece._replace(file=len(staged.files) - 1, start=start, size=len(data))
         staged.size = start + len(data)
-        staged.octets += len(data)
+        staged.byte_count += len(data)
         self._octets += len(data)
         return kept
 
@@ -344,15 +344,12 @@ class Stages:
         Raises:
             Refusal: PRECONDITION_FAILED.
         """
-        octets, free, floor = (
-            sum(piece.size for piece in pieces),
-            self._files.free(),
-            self.room.floor,
-        )
-        if free - octets < floor:
+        byte_count = sum(piece.size for piece in pieces)
+        free, floor = self._files.free(), self.room.floor
+        if free - byte_count < floor:
             raise _refusal(
-                f"cannot commit {_named(key, batch)}: its rows take {octets} octets, {free} of the "
-                f"disk are free, and disk_free_limit is {floor}; make room and commit it again"
+                f"cannot commit {_named(key, batch)}: its rows take {byte_count} octets, {free} of "
+                f"the disk are free, and disk_free_limit is {floor}; make room and commit it again"
             )
 
     def committing(self, key: Key, batch: int, under_way: bool) -> None:
@@ -391,7 +388,7 @@ class Stages:
             text = f"{_named(key, batch)} is being committed: it cannot be dropped any more"
             raise Refusal(ErrorKind.RESOURCE_LOCKED, text)
         del self._batches[key, batch]
-        self._octets -= staged.octets
+        self._octets -= staged.byte_count
         for file, path in zip(staged.files, staged.paths, strict=True):
             file.close()
             self._gone.append(path)
@@ -490,7 +487,7 @@ class Stages:
             most = own or int(room * share)
             if self._octets + size <= most:
                 continue
-            have = sum(b.octets for b in self._batches.values() if mine(b.key) == mine(key))
+            have = sum(b.byte_count for b in self._batches.values() if mine(b.key) == mine(key))
             if have + size > most:
                 raise _refusal(
                     f"{cannot}: {have} octets of {whose} are staged, and the most is {most} "

@@ -179,9 +179,9 @@ class Staging:
         pieces: list[bytes] = []
         try:
             self._flush(staged)
-            for kind, octets in self._chunks(staged):
+            for kind, data in self._chunks(staged):
                 if kind == _BODY:
-                    pieces.append(octets)
+                    pieces.append(data)
         except (OSError, Refusal):
             return None
         body = b"".join(pieces)
@@ -239,9 +239,9 @@ class Staging:
         self._timer.set_earlier(self._clock.steady + STAGED_KEEP_SECONDS * _MS)
         return staged
 
-    def _append(self, staged: StagedFile, kind: int, octets: bytes) -> None:
+    def _append(self, staged: StagedFile, kind: int, data: bytes) -> None:
         assert staged.file is not None, "who writes holds it open"
-        rest = _CHUNK.pack(0, len(octets), kind)[4:] + octets
+        rest = _CHUNK.pack(0, len(data), kind)[4:] + data
         crc = zlib.crc32(rest, staged.crc)
         chunk = crc.to_bytes(4, "little") + rest
         try:
@@ -253,11 +253,11 @@ class Staging:
 
     def _flush(self, staged: StagedFile) -> None:
         if staged.gathered:
-            octets = bytes(staged.gathered)
+            data = bytes(staged.gathered)
             try:
-                self._append(staged, _BODY, octets)
+                self._append(staged, _BODY, data)
             except Refusal:
-                staged.staged -= len(octets)
+                staged.staged -= len(data)
                 raise
             finally:
                 staged.gathered.clear()
@@ -278,13 +278,13 @@ class Staging:
                 wanted, length, kind = _CHUNK.unpack(front)
                 if at + _CHUNK.size + length > size:
                     return
-                octets = file.read_at(length, at + _CHUNK.size)
-                crc = zlib.crc32(octets, zlib.crc32(front[4:], crc))
+                data = file.read_at(length, at + _CHUNK.size)
+                crc = zlib.crc32(data, zlib.crc32(front[4:], crc))
                 if crc != wanted:
                     return
                 at += _CHUNK.size + length
                 staged.end, staged.crc = at, crc
-                yield kind, octets
+                yield kind, data
         finally:
             if staged.file is None:
                 file.close()
@@ -293,13 +293,13 @@ class Staging:
         """Read the state of a file; False if it is not a staged file."""
         good = False
         try:
-            for kind, octets in self._chunks(staged):
+            for kind, data in self._chunks(staged):
                 if kind == _HEAD:
-                    good = _read_head(octets) == (staged.key, staged.size)
+                    good = _read_head(data) == (staged.key, staged.size)
                 elif kind == _BODY:
-                    staged.staged += len(octets)
+                    staged.staged += len(data)
                 elif kind == _PROPERTIES:
-                    staged.properties = octets
+                    staged.properties = data
         except OSError:
             return False
         return good and staged.staged <= staged.size
@@ -373,20 +373,20 @@ def _read_first(file: File) -> tuple[Key, int] | None:
     wanted, length, kind = _CHUNK.unpack(front)
     if kind != _HEAD or length > file.size():
         return None
-    octets = file.read_at(length, len(_MAGIC) + _CHUNK.size)
-    if zlib.crc32(front[4:] + octets) != wanted:
+    data = file.read_at(length, len(_MAGIC) + _CHUNK.size)
+    if zlib.crc32(front[4:] + data) != wanted:
         return None
-    return _read_head(octets)
+    return _read_head(data)
 
 
-def _read_head(octets: bytes) -> tuple[Key, int]:
+def _read_head(data: bytes) -> tuple[Key, int]:
     """Return key and size of a head with a right checksum."""
-    size = int.from_bytes(octets[:8], "little")
+    size = int.from_bytes(data[:8], "little")
     names = []
     at = 8
-    while at < len(octets):
-        end = at + 2 + int.from_bytes(octets[at : at + 2], "little")
-        names.append(octets[at + 2 : end].decode())
+    while at < len(data):
+        end = at + 2 + int.from_bytes(data[at : at + 2], "little")
+        names.append(data[at + 2 : end].decode())
         at = end
     vhost, user, identifier = names
     return (vhost, user, identifier), size

@@ -86,16 +86,16 @@ class Transaction(Generic[Done]):
         gauge: counts the memory of the publishes; None if the caller counts it.
 
     Attributes:
-        octets: memory of the publishes in bytes, if it is counted.
+        byte_count: memory of the publishes in bytes, if it is counted.
         publishes: messages with their queues and the publish flags.
         settled: deliveries with how they were settled.
     """
 
-    __slots__ = ("_before", "_changes", "_gauge", "_ways", "octets", "publishes", "settled")
+    __slots__ = ("_before", "_changes", "_gauge", "_ways", "byte_count", "publishes", "settled")
 
     def __init__(self, gauge: Gauge | None = None) -> None:
         self._gauge = gauge
-        self.octets = 0
+        self.byte_count = 0
         self.publishes: list[_Publish] = []
         self.settled: list[tuple[list[Done], int]] = []
         # How many queue positions change; from two on a crash could separate them.
@@ -113,12 +113,12 @@ class Transaction(Generic[Done]):
         gauge = self._gauge
         if gauge is not None:
             taken = message.footprint()
-            if self.octets and self.octets + taken > limits.TRANSACTION_BYTES:
+            if self.byte_count and self.byte_count + taken > limits.TRANSACTION_BYTES:
                 raise Refusal(
                     ErrorKind.PRECONDITION_FAILED,
                     f"the transaction publishes more than {limits.TRANSACTION_BYTES} octets",
                 )
-            self.octets += taken
+            self.byte_count += taken
             gauge.add(taken)
             gauge.uncommitted += taken
         self.publishes.append((message, queues, flags))
@@ -215,6 +215,6 @@ class Transaction(Generic[Done]):
         self._ways.clear()
         self._before = ()
         if self._gauge is not None:
-            self._gauge.take(self.octets)
-            self._gauge.uncommitted -= self.octets
-            self.octets = 0
+            self._gauge.take(self.byte_count)
+            self._gauge.uncommitted -= self.byte_count
+            self.byte_count = 0

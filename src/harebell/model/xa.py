@@ -179,9 +179,9 @@ class Branches:
             branch.counted = branch.work.pending()
             with self._busy(branch):
                 record = yield from _record_of(branch)
-                octets = yield from record.encode_in_slices()
+                data = yield from record.encode_in_slices()
                 yield from emptied(record.publishes)
-            self._write(branch, octets)
+            self._write(branch, data)
             done, branch.work = branch.work, Transaction()
             branch.release()
         found = self.apply(branch, call)

@@ -30,7 +30,7 @@ from harebell.kernels.records import RecordBuffer, parse
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import KINDS, due_at_commit, ttl_until_commit
 from harebell.model.xa_states import State
-from harebell.model.xid import Xid, XidError, xid_of_octets
+from harebell.model.xid import Xid, XidError, xid_of_bytes
 
 _VERSION = 1
 _STATES = (State.PREPARED, State.DECIDED_COMMIT, State.DECIDED_ROLLBACK)
@@ -107,7 +107,7 @@ class BranchRecord:
     def encode_in_slices(self) -> Slices[bytes]:
         """Return the bytes of the record, in slices."""
         head = _HEAD.pack(_VERSION, _STATES.index(self.state), self.moment, self.timeout)
-        xid = self.xid.octets()
+        xid = self.xid.encode()
         parts = [head, _SHORT.pack(len(xid)), xid, _text(self.vhost), _text(self.user)]
         parts.append(_LONG.pack(len(self.queues)))
         for place in self.queues:
@@ -125,8 +125,8 @@ class BranchRecord:
 
 
 def _text(text: str) -> bytes:
-    octets = text.encode("utf-8", "surrogateescape")
-    return _SHORT.pack(len(octets)) + octets
+    data = text.encode("utf-8", "surrogateescape")
+    return _SHORT.pack(len(data)) + data
 
 
 def _publish(publish: Publish) -> Iterable[bytes]:
@@ -161,7 +161,7 @@ class _Reader:
         """Return the next number."""
         return self.numbers(kind)[0]
 
-    def octets(self, size: int) -> bytes:
+    def data(self, size: int) -> bytes:
         """Return the next bytes."""
         if size > len(self._data) - self._at:
             raise RecordError(f"{size} octets are said to follow octet {self._at}")
@@ -170,7 +170,7 @@ class _Reader:
 
     def text(self) -> str:
         """Return the next text."""
-        return self.octets(self.number(_SHORT)).decode("utf-8", "surrogateescape")
+        return self.data(self.number(_SHORT)).decode("utf-8", "surrogateescape")
 
     def count(self) -> int:
         """Return the number of elements that follow, each at least one byte long."""
@@ -208,7 +208,7 @@ def _decode(reader: _Reader) -> Slices[BranchRecord]:
         raise RecordError(f"its format is {version}, and this version reads {_VERSION}")
     if state >= len(_STATES):
         raise RecordError(f"there is no state {state}")
-    xid = xid_of_octets(reader.octets(reader.number(_SHORT)))
+    xid = xid_of_bytes(reader.data(reader.number(_SHORT)))
     record = BranchRecord(xid, reader.text(), reader.text(), _STATES[state], moment, timeout)
     for _ in range(reader.count()):
         record.queues.append(Place(reader.text(), reader.text()))
@@ -232,7 +232,7 @@ def _decode(reader: _Reader) -> Slices[BranchRecord]:
 def _read_publish(reader: _Reader, queues: int) -> Publish:
     ttl = reader.number(_TTL)
     numbers = tuple(reader.number(_LONG) for _ in range(reader.number(_SHORT)))
-    message = parse(reader.octets(reader.number(_LONG)), 0, 0)
+    message = parse(reader.data(reader.number(_LONG)), 0, 0)
     if message is None:
         raise RecordError("a message in it is damaged")
     if any(number >= queues for number in numbers):

@@ -38,7 +38,7 @@ class Xid(NamedTuple):
     global_id: bytes
     branch_id: bytes
 
-    def octets(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the xid as the transitional 0-10 sends it."""
         head = _HEAD.pack(self.format, len(self.global_id), len(self.branch_id))
         return head + self.global_id + self.branch_id
@@ -61,7 +61,7 @@ def checked_xid(format_id: int, global_id: bytes, branch_id: bytes) -> Xid:
     return Xid(format_id, bytes(global_id), bytes(branch_id))
 
 
-def xid_of_octets(data: bytes) -> Xid:
+def xid_of_bytes(data: bytes) -> Xid:
     """Return the xid of bytes.
 
     Raises:

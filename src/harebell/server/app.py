@@ -59,7 +59,7 @@ from harebell.server.statistics.sampling import Sampling
 
 __all__ = ["App", "StartError", "run"]
 
-_SEED_OCTETS = 8
+_SEED_BYTES = 8
 _LOOK_WRITES = 16
 _MS = 1_000
 Again = Callable[[], Configuration]
@@ -91,7 +91,7 @@ class App:
         segments, self.most_connections = shares(most_open())
         self.storage.store.handles.allow(segments)
         self._turned_away = False
-        chooser = Chooser(os.urandom(_SEED_OCTETS))
+        chooser = Chooser(os.urandom(_SEED_BYTES))
         self.broker = Broker(
             self.storage.store,
             gauge,

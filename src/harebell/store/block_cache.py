@@ -25,24 +25,24 @@ class BlockCache:
         most: limit of all blocks together in bytes; a single block may be larger.
 
     Attributes:
-        octets: the size of all blocks in bytes.
+        byte_count: the size of all blocks in bytes.
     """
 
     def __init__(self, most: int = READ_HELD_BYTES) -> None:
-        self.octets = 0
+        self.byte_count = 0
         self._most = most
         self._blocks: dict[Rereadable, int] = {}
 
-    def add(self, block: Rereadable, octets: int) -> None:
+    def add(self, block: Rereadable, byte_count: int) -> None:
         """Note that a block was loaded; empty older ones until the limit is kept."""
         self.remove(block)
-        self._blocks[block] = octets
-        self.octets += octets
-        while self.octets > self._most and len(self._blocks) > 1:
+        self._blocks[block] = byte_count
+        self.byte_count += byte_count
+        while self.byte_count > self._most and len(self._blocks) > 1:
             oldest = next(iter(self._blocks))
             self.remove(oldest)
             oldest.empty()
 
     def remove(self, block: Rereadable) -> None:
         """Forget a block that is not used any more or is about to be loaded again."""
-        self.octets -= self._blocks.pop(block, 0)
+        self.byte_count -= self._blocks.pop(block, 0)

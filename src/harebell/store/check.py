@@ -58,7 +58,7 @@ class Holding:
         logs: the folders of its logs.
         messages: the number of messages.
         unacknowledged: how many of them may have been delivered before.
-        octets: the size of its segments in bytes.
+        byte_count: the size of its segments in bytes.
         segments: the number of segments.
         damage: a sentence for each damage.
         harmless: a sentence for each trace of an abrupt end.
@@ -73,7 +73,7 @@ class Holding:
     logs: list[str] = field(default_factory=list)
     messages: int = 0
     unacknowledged: int = 0
-    octets: int = 0
+    byte_count: int = 0
     segments: int = 0
     damage: list[str] = field(default_factory=list)
     harmless: list[str] = field(default_factory=list)
@@ -188,7 +188,7 @@ class Survey:
         holding.logs.append(identity)
         holding.messages += log.live()
         holding.unacknowledged += _below(log, log.seen())
-        holding.octets += log.octets()
+        holding.byte_count += log.byte_count()
         holding.segments += len(self._store.logs[identity].segments)
 
 

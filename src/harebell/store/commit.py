@@ -30,12 +30,12 @@ class Write:
     Args:
         segment: where they go.
         start: their offset in the file.
-        data: the octets.
+        data: the bytes.
         goes_on: whether more will be written to the segment later.
 
     Attributes:
-        ahead: octets of space to write behind them; afterwards, how many there are.
-        cuts: whether the file ends with the octets, and space behind them goes.
+        ahead: bytes of space to write behind them; afterwards, how many there are.
+        cuts: whether the file ends with the bytes, and space behind them goes.
     """
 
     __slots__ = ("ahead", "cuts", "data", "goes_on", "segment", "start")
@@ -88,7 +88,7 @@ class Direct:
     """A batch that consists of writes to open files and their syncs only.
 
     Attributes:
-        writes: file descriptors, octets, and their offsets.
+        writes: file descriptors, bytes, and their offsets.
         syncs: the descriptors to sync afterwards.
         paths: of the files to sync, for errors.
     """

@@ -50,9 +50,9 @@ class DiskStore(Store):
         definitions: what is declared.
         gauge: counts what is in memory.
         clock: the time of day.
-        rng: random octets, for identities.
+        rng: random bytes, for identities.
         report: called with a level ("warning", "error") and a text.
-        segment_octets: the size of a segment, unless a log has its own.
+        segment_bytes: the size of a segment, unless a log has its own.
         ahead_from: the size of a segment from which space is written ahead of its records.
         clean: whether the last process says that it closed every log in good order.
 
@@ -77,7 +77,7 @@ class DiskStore(Store):
         clock: Clock,
         rng: Callable[[int], bytes],
         report: Callable[[str, str], None],
-        segment_octets: int = SEGMENT_BYTES,
+        segment_bytes: int = SEGMENT_BYTES,
         clean: bool = False,
         ahead_from: int = AHEAD_FROM_BYTES,
     ) -> None:
@@ -94,7 +94,7 @@ class DiskStore(Store):
         self._rng = rng
         # Identities of logs that had nothing on disk at the start.
         self._new: set[str] = set()
-        self._segment_octets = segment_octets
+        self._segment_bytes = segment_bytes
         self._clean = clean
         self._ahead_from = ahead_from
         self.work = Work()
@@ -151,7 +151,7 @@ class DiskStore(Store):
         self._refused[identity] = position
 
     def open_log(
-        self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
+        self, identity: str, *, durable: bool, keep_all: bool = False, segment_bytes: int = 0
     ) -> Log:
         """Open the log of an identity: with its records if it is durable, empty if it is new.
 
@@ -161,7 +161,7 @@ class DiskStore(Store):
         """
         if not durable:
             return TransientLog(self, identity)
-        log = DurableLog(self, identity, keep_all, segment_octets or self._segment_octets)
+        log = DurableLog(self, identity, keep_all, segment_bytes or self._segment_bytes)
         # Where there is nothing to look for, a declaration has nothing that could fail.
         if identity.partition("-")[0] not in self._new:
             try:
@@ -277,13 +277,13 @@ class DiskStore(Store):
         self.files.make_folder(folder)
         return self.files.open(segment.path, create=True)
 
-    def stretch(self, segment: Segment, octets: int) -> int:
+    def stretch(self, segment: Segment, byte_count: int) -> int:
         """Return how much space to write ahead in a segment that gets so many bytes.
 
         The space doubles, so a queue with little in it has little more on disk.
         """
         end = segment.end()
-        if end <= segment.ahead or end < self._ahead_from or octets > AHEAD_WRITE_BYTES:
+        if end <= segment.ahead or end < self._ahead_from or byte_count > AHEAD_WRITE_BYTES:
             return 0
         return max(0, min(end, AHEAD_MOST_BYTES, segment.limit - end))
 

@@ -38,7 +38,7 @@ cdef class DurableLog(SegmentedLog):
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1
     cpdef int set_count(self, long long position, int count) except -1
-    cpdef int cut_at(self, long long octets) except -1
+    cpdef int cut_at(self, long long byte_count) except -1
     cpdef int sync_soon(self) except -1
     cpdef int delete(self) except -1
     cpdef int close(self) except -1

@@ -34,15 +34,15 @@ class DurableLog(SegmentedLog):
         store: the store.
         identity: the identity of the log.
         keep_all: whether all its messages survive a restart, not only persistent ones.
-        segment_octets: the size of a segment.
+        segment_bytes: the size of a segment.
     """
 
-    def __init__(self, store: LogHost, identity: str, keep_all: bool, segment_octets: int) -> None:
+    def __init__(self, store: LogHost, identity: str, keep_all: bool, segment_bytes: int) -> None:
         super().__init__(store, identity, f"queues/{identity}")
         self.dirty = False
         self._commit: GroupCommit = store.commit
         self._keep_all = keep_all
-        self._limit = segment_octets
+        self._limit = segment_bytes
         self._tail: Segment | None = None
         self._seen = 0
         self._settlements = SettlementBuffer()
@@ -169,11 +169,11 @@ class DurableLog(SegmentedLog):
             self._touch()
         return 0
 
-    def cut_at(self, octets: int) -> int:
+    def cut_at(self, byte_count: int) -> int:
         """Start new segments at this size, from the current or the next segment on."""
-        self._limit = octets
+        self._limit = byte_count
         if self._tail is not None:
-            self._tail.limit = octets
+            self._tail.limit = byte_count
         return 0
 
     def sync_soon(self) -> int:
@@ -289,8 +289,8 @@ class DurableLog(SegmentedLog):
     def _collect_large(self, segment: Segment, part: Part) -> None:
         """Write the large message of a segment; it is read from memory until that is done."""
         if segment.large is not None:
-            for at, octets in segment.large.pieces():
-                part.writes.append(Write(segment, at, octets, True))
+            for at, data in segment.large.pieces():
+                part.writes.append(Write(segment, at, data, True))
             part.large.append(segment)
             segment.made = True
 

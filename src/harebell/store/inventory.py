@@ -18,7 +18,7 @@ from harebell.store.commit import write_all
 
 NAME = "inventory"
 _DRAFT = "inventory.new"
-_HEAD_OCTETS = 9
+_HEAD_BYTES = 9
 
 
 def write(files: Files, counts: Mapping[str, int]) -> None:
@@ -53,8 +53,8 @@ def read(files: Files) -> dict[str, int]:
         content = file.read_at(file.size(), 0)
     finally:
         file.close()
-    lines = content[_HEAD_OCTETS:]
-    if content[:_HEAD_OCTETS] != b"%08x\n" % crc32c(lines):
+    lines = content[_HEAD_BYTES:]
+    if content[:_HEAD_BYTES] != b"%08x\n" % crc32c(lines):
         return {}
     found = {}
     for line in lines.decode("ascii").splitlines():

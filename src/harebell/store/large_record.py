@@ -14,7 +14,7 @@ from struct import Struct
 
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.ports import File
-from harebell.kernels.records import RecordBuffer, body_start, crc32c, parse, record_octets
+from harebell.kernels.records import RecordBuffer, body_start, crc32c, parse, record_size
 
 _ALIGN = 8
 _SUM = Struct("<II")
@@ -54,7 +54,7 @@ class LargeRecord:
         buffer = RecordBuffer(0, seed)
         buffer.message(position, time, with_body(message, b""), keep)
         data = buffer.take()
-        head = data[_COVERED : record_octets(data, 0)]
+        head = data[_COVERED : record_size(data, 0)]
         size = _COVERED + len(head) + len(message.body)
         total = crc32c(message.body, crc32c(head, seed))
         self.before = before
@@ -69,10 +69,10 @@ class LargeRecord:
         """Return the writes: offsets in the file, and data."""
         found = []
         at = self.offset - len(self.before)
-        for octets in (self.before, self._prefix, self.message.body, self._padding):
-            if octets:
-                found.append((at, octets))
-            at += len(octets)
+        for data in (self.before, self._prefix, self.message.body, self._padding):
+            if data:
+                found.append((at, data))
+            at += len(data)
         return found
 
     def read(self) -> Message:
@@ -115,14 +115,14 @@ class LargeReader:
         self._at = offset + start
         self.left = size - start
 
-    def read(self, file: File, octets: int) -> bytes:
+    def read(self, file: File, byte_count: int) -> bytes:
         """Read the next bytes of the body.
 
         Raises:
             OSError: the file cannot be read.
             ValueError: the file ends too early.
         """
-        piece = file.read_at(min(octets, self.left), self._at)
+        piece = file.read_at(min(byte_count, self.left), self._at)
         if not piece and self.left:
             raise ValueError("the body of a large record is cut off")
         self._sum = crc32c(piece, self._sum)

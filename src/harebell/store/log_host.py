@@ -40,7 +40,7 @@ class LogHost(Protocol):
     def file_of(self, segment: Segment, folder: str) -> File:
         """Return a segment's file, open for writes without a batch."""
 
-    def stretch(self, segment: Segment, octets: int) -> int:
+    def stretch(self, segment: Segment, byte_count: int) -> int:
         """Return how many bytes of space to write ahead in a segment."""
 
     def go_on(self, step: Step) -> None:

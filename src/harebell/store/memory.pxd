@@ -19,9 +19,9 @@ cdef class MemoryLog(Log):
     cpdef long long live(self) except -1
     @cython.locals(message=Message)
     cpdef tuple reach(
-        self, long long position, long long end, long long messages, long long octets
+        self, long long position, long long end, long long messages, long long byte_count
     )
-    cpdef long long octets(self) except -1
+    cpdef long long byte_count(self) except -1
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1
     cpdef int count(self, long long position) except -1
@@ -29,8 +29,8 @@ cdef class MemoryLog(Log):
     cpdef int set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1
-    cpdef long long retain(self, long long octets, long long moment) except -1
-    cpdef int cut_at(self, long long octets) except -1
+    cpdef long long retain(self, long long byte_count, long long moment) except -1
+    cpdef int cut_at(self, long long byte_count) except -1
     cpdef int sync_soon(self) except -1
     cpdef long long first(self) except -1
     cpdef long long end(self) except -1

@@ -16,7 +16,7 @@ class MemoryLog(Log):
     """The records of one queue, as objects.
 
     Args:
-        gauge: where the records' octets are counted.
+        gauge: where the records' bytes are counted.
     """
 
     __slots__ = ("_counts", "_gauge", "_records")
@@ -70,14 +70,16 @@ class MemoryLog(Log):
         """Return how many records there are."""
         return self._records.count
 
-    def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
+    def reach(
+        self, position: int, end: int, messages: int, byte_count: int
+    ) -> tuple[int, int, int]:
         """Return how far that many records reach, or that many bytes of their bodies."""
         reached, count, total = position, 0, 0
         position = self.next(position)
         while position < end and count < messages:
             message = self._records.get(position)
             size = 0 if message is None else len(message.body)
-            if 0 <= octets < total + size:
+            if 0 <= byte_count < total + size:
                 break
             total += size
             count += 1
@@ -85,7 +87,7 @@ class MemoryLog(Log):
             position = self.next(reached)
         return reached, count, total
 
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """Return 0: memory is not counted per log."""
         return 0
 
@@ -118,11 +120,11 @@ class MemoryLog(Log):
         """Return the first position: append times are not kept."""
         return self.first()
 
-    def retain(self, octets: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int) -> int:
         """Do nothing: there are no segments."""
         return self.first()
 
-    def cut_at(self, octets: int) -> int:
+    def cut_at(self, byte_count: int) -> int:
         """Do nothing: there are no segments."""
         return 0
 
@@ -162,7 +164,7 @@ class MemoryStore(Store):
     """A store in memory.
 
     Args:
-        gauge: where every log counts its octets.
+        gauge: where every log counts its bytes.
     """
 
     __slots__ = ("_gauge", "_made")
@@ -182,7 +184,7 @@ class MemoryStore(Store):
         return f"{self._made:032x}"
 
     def open_log(
-        self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
+        self, identity: str, *, durable: bool, keep_all: bool = False, segment_bytes: int = 0
     ) -> Log:
         """Return an empty log."""
         return MemoryLog(self._gauge)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from harebell.base.limits import LARGE_RECORD_BYTES, READ_FIRST_BYTES, READ_MOST_BYTES, READ_PLACES
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.records import is_row, parse, pour, record_octets
+from harebell.kernels.records import is_row, parse, pour, record_size
 from harebell.store.handles import Handles
 from harebell.store.large_record import read_large
 from harebell.store.recall import Recalled
-from harebell.store.segment import HEADER_OCTETS, Segment
+from harebell.store.segment import HEADER_BYTES, Segment
 
 _FIRST = READ_FIRST_BYTES
 _MOST = READ_MOST_BYTES
@@ -58,7 +58,7 @@ class Reader:
 
     def _read_large(self, segment: Segment, offset: int, block: Block) -> Message | None:
         """Return a message that is larger than a block; the block has its head."""
-        size = record_octets(block.data, 0)
+        size = record_size(block.data, 0)
         if size > segment.buffer.start - offset:
             return None
         found = read_large(self._handles.reader(segment), offset, size, self._seed)
@@ -161,7 +161,7 @@ class Block:
         if self.large:
             return offset == self.base
         at = offset - self.base
-        size = record_octets(self.data, at)
+        size = record_size(self.data, at)
         return size > 0 and at + size <= len(self.data)
 
     def near(self, segment: Segment, offset: int) -> bool:
@@ -170,7 +170,7 @@ class Block:
         if segment is self.segment:
             return self.base <= offset <= end
         follows = self.segment is not None and self.segment.positions.end() == segment.first
-        return follows and offset <= HEADER_OCTETS
+        return follows and offset <= HEADER_BYTES
 
     def load(self, handles: Handles, segment: Segment, offset: int) -> int:
         """Read bytes that begin with a record; more of them if the segment is read in order."""
@@ -180,7 +180,7 @@ class Block:
         before = segment.flying is not None and offset < segment.flying_at
         left = (segment.flying_at if before else segment.buffer.start) - offset
         data = file.read_at(min(self._ahead, left), offset)
-        size = record_octets(data, 0)
+        size = record_size(data, 0)
         self.large = size >= _LARGE
         if len(data) < size <= left and not self.large:
             data = file.read_at(size, offset)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from harebell.base.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
 from harebell.base.message import Message
 from harebell.kernels.bodies import GatheredBody
-from harebell.kernels.records import record_octets
+from harebell.kernels.records import record_size
 from harebell.store.large_record import LargeReader
 
 if TYPE_CHECKING:
     from harebell.store.log_host import LogHost
     from harebell.store.segment import Segment
 
-_SIZE_OCTETS = 4
+_SIZE_BYTES = 4
 
 
 class Recalled:
@@ -91,7 +91,7 @@ class Recall:
         reader = self._reader
         if reader is None:
             file = self._store.handles.reader(self._segment)
-            size = record_octets(file.read_at(_SIZE_OCTETS, self._offset), 0)
+            size = record_size(file.read_at(_SIZE_BYTES, self._offset), 0)
             if size > self._segment.buffer.start - self._offset:
                 raise ValueError("a large record claims more than its segment has")
             reader = self._reader = LargeReader(file, self._offset, size, self._seed)

@@ -18,7 +18,7 @@ from harebell.base.ports import File, Files
 from harebell.kernels.records import (
     CLOSED,
     COUNT,
-    HEAD_OCTETS,
+    HEAD_BYTES,
     MESSAGE,
     SEEN,
     SETTLED,
@@ -26,12 +26,12 @@ from harebell.kernels.records import (
     good,
     head,
     payload,
-    record_octets,
+    record_size,
     scan,
 )
 from harebell.store.quarantine import Quarantine
 from harebell.store.segment import (
-    HEADER_OCTETS,
+    HEADER_BYTES,
     Segment,
     decode_header,
     first_of,
@@ -134,7 +134,7 @@ class Recovery:
         first = first_of(name)
         file = self._files.open(path)
         try:
-            header = decode_header(file.read_at(HEADER_OCTETS, 0))
+            header = decode_header(file.read_at(HEADER_BYTES, 0))
             empty = Segment(self._folder, first, self._seed)
             if header is not None:
                 good_one = header[0] == mark_of(self._identity) and header[1] == first
@@ -177,7 +177,7 @@ class Recovery:
             return None
         file = self._files.open(f"{self._folder}/{following}")
         try:
-            header = decode_header(file.read_at(HEADER_OCTETS, 0))
+            header = decode_header(file.read_at(HEADER_BYTES, 0))
         finally:
             file.close()
         if header is None or header[0] != mark_of(self._identity):
@@ -186,13 +186,13 @@ class Recovery:
 
     def _read(self, file: File, segment: Segment, path: str, ends: tuple[int, int] | None) -> None:
         size = file.size()
-        header = decode_header(file.read_at(HEADER_OCTETS, 0))
+        header = decode_header(file.read_at(HEADER_BYTES, 0))
         if header is None:
             at = self._resume(file, segment, 0, size)
             text = f"{path}: its header is damaged, octets 0 to {at} are skipped"
             self._damage("error", text + self._copied(file, path, 0, at))
         else:
-            at = HEADER_OCTETS
+            at = HEADER_BYTES
             self._marks.append(header[2])
         end = self._records(file, segment, path, at, ends)
         segment.goes_on(end, self._seed)
@@ -266,7 +266,7 @@ class Recovery:
 
     def _window(self, file: File, at: int, size: int) -> int:
         """Return how much to read, so that the whole record at this offset fits."""
-        claimed = record_octets(file.read_at(4, at), 0)
+        claimed = record_size(file.read_at(4, at), 0)
         return min(max(SCAN_WINDOW_BYTES, claimed + _ALIGN), size - at)
 
     def _take(self, segment: Segment, window: bytes, base: int) -> tuple[int, int]:
@@ -279,7 +279,7 @@ class Recovery:
                 self._last_kind = MESSAGE
             if not good(window, index, self._seed):
                 break
-            position, _, kind, octets = head(window, index)
+            position, _, kind, byte_count = head(window, index)
             if position < segment.positions.end() or not self._in_reach(position, segment):
                 break
             # The positions of skipped messages are not used again: later settlements and counts
@@ -289,7 +289,7 @@ class Recovery:
                 continue
             self._notes.append(Note(segment, kind, payload(window, index)))
             self._last_kind = kind
-            index += octets + -octets % _ALIGN
+            index += byte_count + -byte_count % _ALIGN
         return min(index, len(window)), newest
 
     def _in_reach(self, position: int, segment: Segment) -> bool:
@@ -302,7 +302,7 @@ class Recovery:
         """Return the offset of the next good record at or after an offset; -1 if there is none."""
         expected = segment.positions.end()
         rest = file.read_at(size - at, at) if at < size else b""
-        high = expected + (size // HEAD_OCTETS) + 1
+        high = expected + (size // HEAD_BYTES) + 1
         index = find_good(rest, 0, self._seed, expected, high)
         if index < 0:
             return -1
@@ -380,20 +380,20 @@ def _filled(file: File, least: int) -> int:
     size = end = file.size()
     while end > least:
         begin = max(least, end - SCAN_WINDOW_BYTES)
-        octets = file.read_at(end - begin, begin)
-        last = _last_used(octets, begin)
+        data = file.read_at(end - begin, begin)
+        last = _last_used(data, begin)
         if last:
             return min(begin + last + -last % _ALIGN, size)
         end = begin
     return least
 
 
-def _last_used(octets: bytes, offset: int) -> int:
+def _last_used(data: bytes, offset: int) -> int:
     """Return the number of bytes before the unused ones at the end."""
-    least, most = 0, len(octets)
+    least, most = 0, len(data)
     while least < most:
         middle = (least + most) // 2
-        if octets[middle:] == unused(offset + middle, len(octets) - middle):
+        if data[middle:] == unused(offset + middle, len(data) - middle):
             most = middle
         else:
             least = middle + 1

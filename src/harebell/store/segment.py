@@ -19,7 +19,7 @@ from harebell.base.ports import File
 from harebell.kernels.records import RecordBuffer, crc32c
 from harebell.kernels.settled_bitmap import SettledBitmap
 
-HEADER_OCTETS = 64
+HEADER_BYTES = 64
 SUFFIX = ".seg"
 NO_SUFFIX = (1 << 64) - 1
 
@@ -35,10 +35,10 @@ _ALIGN = 8
 _UNUSED = b"not used"
 
 
-def unused(offset: int, octets: int) -> bytes:
+def unused(offset: int, byte_count: int) -> bytes:
     """Return the bytes for space written ahead at an offset."""
     phase = offset % len(_UNUSED)
-    return (_UNUSED * (octets // len(_UNUSED) + 2))[phase : phase + octets]
+    return (_UNUSED * (byte_count // len(_UNUSED) + 2))[phase : phase + byte_count]
 
 
 def seed_of(identity: str) -> int:
@@ -57,7 +57,7 @@ def first_of(name: str) -> int:
     return int(digits) if name.endswith(SUFFIX) and digits.isdecimal() else -1
 
 
-def _identity_octets(identity: str) -> tuple[bytes, int]:
+def _identity_bytes(identity: str) -> tuple[bytes, int]:
     digits, dash, suffix = identity.partition("-")
     return bytes.fromhex(digits.zfill(_BARE_DIGITS)), int(suffix) if dash else NO_SUFFIX
 
@@ -72,26 +72,26 @@ def encode_header(identity: str, first: int, time: int, seen: int, before: int =
         seen: every position below it may have been handed out.
         before: where the records of the segment before it end; 0 without one.
     """
-    octets, suffix = _identity_octets(identity)
-    checked = _CHECKED.pack(-(-before // _ALIGN), first, time, seen, octets, suffix)
+    digits, suffix = _identity_bytes(identity)
+    checked = _CHECKED.pack(-(-before // _ALIGN), first, time, seen, digits, suffix)
     return _HEADER.pack(_MAGIC, crc32c(checked)) + checked
 
 
 def decode_header(data: bytes) -> tuple[bytes, int, int, int] | None:
     """Return (identity with suffix, first, seen, before) of a header; None if it is damaged."""
-    if len(data) < HEADER_OCTETS:
+    if len(data) < HEADER_BYTES:
         return None
     magic, crc = _HEADER.unpack_from(data)
-    if magic != _MAGIC or crc != crc32c(data[_COVERED:HEADER_OCTETS]):
+    if magic != _MAGIC or crc != crc32c(data[_COVERED:HEADER_BYTES]):
         return None
-    before, first, _, seen, octets, suffix = _CHECKED.unpack_from(data, _COVERED)
-    return octets + suffix.to_bytes(8, "little"), first, seen, before * _ALIGN
+    before, first, _, seen, identity, suffix = _CHECKED.unpack_from(data, _COVERED)
+    return identity + suffix.to_bytes(8, "little"), first, seen, before * _ALIGN
 
 
 def mark_of(identity: str) -> bytes:
     """Return the identity of a log in the form of `decode_header`."""
-    octets, suffix = _identity_octets(identity)
-    return octets + suffix.to_bytes(8, "little")
+    digits, suffix = _identity_bytes(identity)
+    return digits + suffix.to_bytes(8, "little")
 
 
 class RecalledMessage(Protocol):
@@ -121,18 +121,18 @@ class Segment:
         seed: where checksums start from.
 
     Attributes:
-        ahead: up to where octets are written that are not used; 0 when there are none.
-        stretching: such octets are being written; no early write may happen meanwhile.
+        ahead: up to where bytes are written that are not used; 0 when there are none.
+        stretching: such bytes are being written; no early write may happen meanwhile.
         path: of the file.
         positions: where its messages stand, and which are settled.
         buffer: records that no batch has taken yet.
-        flying: octets that are being written; None without any. All others before the buffer's
+        flying: bytes that are being written; None without any. All others before the buffer's
             are there to be read.
         flying_at: the offset of the first of them.
         fresh: whether the file was made without its folder being synced since.
         large: its only message, while that is large and not on disk; it ends where the buffer
             begins.
-        held: octets of it that the memory gauge counts.
+        held: bytes of it that the memory gauge counts.
         recall: reads that message from the disk, in slices; None while it is not read.
         recalled: it was read so, and not let go yet.
         fetchable: whether that may be tried; not if the disk refused it, or it is damaged.

@@ -42,9 +42,9 @@ cdef class SegmentedLog(Log):
         size="long long",
     )
     cpdef tuple reach(
-        self, long long position, long long end, long long messages, long long octets
+        self, long long position, long long end, long long messages, long long byte_count
     )
-    cpdef long long octets(self) except -1
+    cpdef long long byte_count(self) except -1
     @cython.locals(near=Segment, found=Segment, index="long long", at=Py_ssize_t)
     cdef Segment _find(self, long long position)
     cdef Py_ssize_t _index(self, long long position) except -1
@@ -62,8 +62,8 @@ cdef class SegmentedLog(Log):
     cdef bint _set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1
-    cpdef long long retain(self, long long octets, long long moment) except -1
+    cpdef long long retain(self, long long byte_count, long long moment) except -1
     cdef int _emptied(self, Segment segment) except -1
     cdef int _leave(self, Segment segment) except -1
-    cpdef int release(self, Segment segment, long long octets) except -1
+    cpdef int release(self, Segment segment, long long byte_count) except -1
     cdef int _forget_counts(self, long long first, long long end) except -1

@@ -89,7 +89,9 @@ class SegmentedLog(Log):
         """Return how many records are not settled."""
         return self._live
 
-    def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
+    def reach(
+        self, position: int, end: int, messages: int, byte_count: int
+    ) -> tuple[int, int, int]:
         """Return how far that many unsettled records reach, or that many bytes."""
         reached, count, total = position, 0, 0
         for segment in self.segments[self._index(position) :]:
@@ -97,7 +99,7 @@ class SegmentedLog(Log):
                 break
             if not segment.positions.live or segment.positions.end() <= position:
                 continue
-            left = -1 if octets < 0 else octets - total
+            left = -1 if byte_count < 0 else byte_count - total
             there, more, size = segment.positions.reach(
                 max(position, segment.first), end, segment.end(), messages - count, left
             )
@@ -107,13 +109,13 @@ class SegmentedLog(Log):
                 total += size
             if (
                 count < messages
-                and octets >= 0
+                and byte_count >= 0
                 and segment.positions.next(there) < min(end, segment.positions.end())
             ):
                 break
         return reached, count, total
 
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """Return the size of the log in bytes."""
         return sum([segment.end() for segment in self.segments])
 
@@ -219,12 +221,12 @@ class SegmentedLog(Log):
 
     # --- remove segments ------------------------------------------------------------------------
 
-    def retain(self, octets: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int) -> int:
         """Remove old segments, never the one that is written to; return `first()`."""
-        total = self.octets() if octets else 0
+        total = self.byte_count() if byte_count else 0
         while len(self.segments) > 1:
             oldest = self.segments[0]
-            if not ((octets and total > octets) or (moment and oldest.newest < moment)):
+            if not ((byte_count and total > byte_count) or (moment and oldest.newest < moment)):
                 break
             total -= oldest.end()
             self._live -= oldest.positions.settle_range(oldest.first, oldest.positions.end())
@@ -256,11 +258,11 @@ class SegmentedLog(Log):
             self._gauge.let_go(segment.large.message)
             segment.large = None
 
-    def release(self, segment: Segment, octets: int) -> int:
+    def release(self, segment: Segment, byte_count: int) -> int:
         """Subtract bytes of a segment that are no longer in memory."""
-        segment.held -= octets
-        self._held -= octets
-        self._gauge.take(octets)
+        segment.held -= byte_count
+        self._held -= byte_count
+        self._gauge.take(byte_count)
         return 0
 
     def _forget_counts(self, first: int, end: int) -> int:

@@ -35,7 +35,7 @@ class Spill:
         self._message = segment.messages[0]
         time = segment.time_of(segment.first)
         large = LargeRecord(b"", 0, log.seed, segment.first, time, self._message, 0)
-        self._pieces = [(at, memoryview(octets)) for at, octets in large.pieces()]
+        self._pieces = [(at, memoryview(data)) for at, data in large.pieces()]
         self._file: File | None = None
 
     def go_on(self) -> bool:
@@ -59,13 +59,13 @@ class Spill:
         if self._file is None:
             self._file = self._store.file_of(self._segment, self._log.folder)
         while self._pieces:
-            at, octets = self._pieces[0]
-            slice_ = octets[:TRANSIENT_SLICE_BYTES]
+            at, data = self._pieces[0]
+            slice_ = data[:TRANSIENT_SLICE_BYTES]
             write_all(self._file, slice_, at)
-            if len(slice_) == len(octets):
+            if len(slice_) == len(data):
                 del self._pieces[0]
             else:
-                self._pieces[0] = at + len(slice_), octets[len(slice_) :]
+                self._pieces[0] = at + len(slice_), data[len(slice_) :]
             units = TRANSIENT_SLICE_UNITS * len(slice_) // TRANSIENT_SLICE_BYTES
             if self._store.work.charge(units) and self._pieces:
                 return False

@@ -24,7 +24,7 @@ _CHECKED_SINCE = 4
 """The version that added the checksums."""
 _CHECK = "crc"
 _UNCHECKED = -1
-_LENGTH_OCTETS = 8
+_LENGTH_BYTES = 8
 TEXT, NUMBER, FLAG, BLOB = "TEXT", "INTEGER", "BOOLEAN", "BLOB"
 
 
@@ -103,11 +103,11 @@ class Table(NamedTuple):
         Args:
             row: key and fields as stored.
         """
-        octets = bytearray()
+        data = bytearray()
         for value in (self.name, *row):
             part = value if isinstance(value, bytes) else _text(value).encode("utf-8", _ANY)
-            octets += len(part).to_bytes(_LENGTH_OCTETS) + part
-        return crc32c(bytes(octets))
+            data += len(part).to_bytes(_LENGTH_BYTES) + part
+        return crc32c(bytes(data))
 
     def is_whole(self, row: Sequence[Any], crc: Any, version: int) -> bool:
         """True if a row is what was written; always True for versions without checksums."""

@@ -2,7 +2,7 @@ cimport cython
 from harebell.base.message cimport Message, copy_message
 from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.prefetch cimport prefetch_after
-from harebell.kernels.records cimport message_octets
+from harebell.kernels.records cimport message_size
 from harebell.store.segmented_log cimport SegmentedLog
 from harebell.store.segment cimport Segment
 
@@ -27,7 +27,7 @@ cdef class TransientLog(SegmentedLog):
     cdef long long _limit
     cdef TransientSegment _tail
 
-    @cython.locals(tail=TransientSegment, messages=list, size="long long", octets="long long",
+    @cython.locals(tail=TransientSegment, messages=list, size="long long", byte_count="long long",
                    position="long long", now="long long")
     cpdef long long append(self, Message message) except -1
     @cython.locals(segment=Segment, messages=list, index=Py_ssize_t, message=Message)
@@ -35,7 +35,7 @@ cdef class TransientLog(SegmentedLog):
     @cython.locals(segment=Segment)
     cpdef int settle(self, long long position) except -1
     cpdef int see(self, long long position) except -1
-    @cython.locals(messages=list, message=Message, index=Py_ssize_t, octets=Py_ssize_t)
+    @cython.locals(messages=list, message=Message, index=Py_ssize_t, byte_count=Py_ssize_t)
     cdef int _let_go(self, Segment segment, long long position) except -1
     @cython.locals(message=Message)
     cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
@@ -46,7 +46,7 @@ cdef class TransientLog(SegmentedLog):
     cpdef int set_count(self, long long position, int count) except -1
     @cython.locals(segment=Segment)
     cpdef long long time_of(self, long long position) except -1
-    cpdef int cut_at(self, long long octets) except -1
+    cpdef int cut_at(self, long long byte_count) except -1
     cpdef int sync_soon(self) except -1
     cpdef int delete(self) except -1
     cdef TransientSegment _own_segment(self, TransientSegment tail)

@@ -20,7 +20,7 @@ from harebell.base.limits import (
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.prefetch import prefetch_after
-from harebell.kernels.records import message_octets
+from harebell.kernels.records import message_size
 from harebell.store.segment import Segment
 from harebell.store.segmented_log import SegmentedLog
 from harebell.store.spill import Spill
@@ -107,14 +107,14 @@ class TransientLog(SegmentedLog):
             tail = self._next_segment()
         if len(message.body) >= _LARGE:
             tail = self._own_segment(tail)
-        size = octets = message_octets(message)
+        size = byte_count = message_size(message)
         now = self._clock.ms
         position = self._end
         messages = tail.messages
         if messages is None:
             tail.newest = now
             tail.positions.add(tail.buffer.message(position, now, message, False))
-            self._gauge.add(octets)
+            self._gauge.add(byte_count)
         else:
             if (
                 message.origin
@@ -128,10 +128,10 @@ class TransientLog(SegmentedLog):
                 tail.stamp(now)
             tail.positions.add(tail.size)
             messages.append(message)
-            octets = self._gauge.hold(message)
+            byte_count = self._gauge.hold(message)
         tail.size += size
-        tail.held += octets
-        self._held += octets
+        tail.held += byte_count
+        self._held += byte_count
         self._end = position + 1
         self._live += 1
         return position
@@ -178,9 +178,9 @@ class TransientLog(SegmentedLog):
         prefetch_after(messages, index)
         message = messages[index]
         messages[index] = None
-        octets = self._gauge.let_go(message)
-        segment.held -= octets
-        self._held -= octets
+        byte_count = self._gauge.let_go(message)
+        segment.held -= byte_count
+        self._held -= byte_count
         return 0
 
     def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
@@ -227,11 +227,11 @@ class TransientLog(SegmentedLog):
         assert isinstance(segment, TransientSegment), "as made below"
         return 0 if segment.positions.settled(position) else segment.time_of(position)
 
-    def cut_at(self, octets: int) -> int:
+    def cut_at(self, byte_count: int) -> int:
         """Set the size at which segments are full, the present one included."""
-        self._limit = octets
+        self._limit = byte_count
         if self._tail is not None:
-            self._tail.limit = octets
+            self._tail.limit = byte_count
         return 0
 
     def sync_soon(self) -> int:
@@ -306,9 +306,9 @@ class TransientLog(SegmentedLog):
     def spilled(self, segment: TransientSegment) -> None:
         """Release the object of a large message that is on disk now."""
         assert segment.messages is not None, "it was one"
-        octets = self._gauge.let_go(segment.messages[0])
-        segment.held -= octets
-        self._held -= octets
+        byte_count = self._gauge.let_go(segment.messages[0])
+        segment.held -= byte_count
+        self._held -= byte_count
         segment.messages = None
         self.has_large = True
         segment.goes_on(segment.size, self.seed)

@@ -20,7 +20,7 @@ HEADER_0_8 = b"AMQP\x01\x01\x08\x00"
 HEADER_0_8_AMQPLIB = b"AMQP\x01\x01\x09\x01"
 HEADER_0_10 = b"AMQP\x01\x01\x00\x0a"
 HEADER_0_10_PREVIEW = b"AMQP\x01\x01\x63\x00"
-HEADER_OCTETS = 8
+HEADER_BYTES = 8
 
 FINAL_0_10 = "0-10"
 TRANSITIONAL_0_10 = "0-10t"
@@ -60,11 +60,11 @@ def sniff(data: bytes, dialect: str = FINAL_0_10) -> Sniffed:
         data: all that has come.
         dialect: the version that `AMQP 1 1 0 10` means here, FINAL_0_10 or TRANSITIONAL_0_10.
     """
-    head = data[:HEADER_OCTETS]
+    head = data[:HEADER_BYTES]
     version = VERSIONS.get(head)
     if version is not None:
         return Sniffed(dialect if head == HEADER_0_10 else version)
-    if len(head) < HEADER_OCTETS and any(header.startswith(head) for header in VERSIONS):
+    if len(head) < HEADER_BYTES and any(header.startswith(head) for header in VERSIONS):
         return Sniffed(incomplete=True)
     return Sniffed(answer=HEADER_0_9_1)
 

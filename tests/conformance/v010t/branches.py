@@ -28,21 +28,21 @@ def selected(peer: Peer, channel: int = 1) -> None:
 def start(peer: Peer, xid: Xid, channel: int = 1, **flags: Any) -> int:
     """dtx-demarcation.start; returns the status."""
     answer: s.DtxDemarcationStartOk = peer.ask(
-        s.DtxDemarcationStart(xid.octets(), **flags), channel
+        s.DtxDemarcationStart(xid.encode(), **flags), channel
     )
     return answer.status
 
 
 def end(peer: Peer, xid: Xid, channel: int = 1, **flags: Any) -> int:
     """dtx-demarcation.end; returns the status."""
-    answer: s.DtxDemarcationEndOk = peer.ask(s.DtxDemarcationEnd(xid.octets(), **flags), channel)
+    answer: s.DtxDemarcationEndOk = peer.ask(s.DtxDemarcationEnd(xid.encode(), **flags), channel)
     return answer.status
 
 
 def coordinate(peer: Peer, what: str, xid: Xid, channel: int = 1, **fields: Any) -> int:
     """commit, prepare or rollback; returns the status."""
     kind = getattr(s, f"DtxCoordination{what.capitalize()}")
-    return int(peer.ask(kind(xid.octets(), **fields), channel).status)
+    return int(peer.ask(kind(xid.encode(), **fields), channel).status)
 
 
 def in_doubt(peer: Peer, channel: int = 1) -> list[bytes]:

@@ -68,7 +68,7 @@ def test_an_unknown_xid_is_not_found(peer: Peer, what: str, ended: bool) -> None
         start(peer, xid)
         end(peer, xid)
         coordinate(peer, "rollback", xid)
-    peer.send(METHODS[what](xid.octets()))
+    peer.send(METHODS[what](xid.encode()))
     peer.expect_channel_close(404, _at(what), str(xid), "is not known")
 
 
@@ -85,7 +85,7 @@ def test_a_branch_that_is_worked_on_is_not_completed(
     start(peer, xid)
     if suspended:
         end(peer, xid, suspend=True)
-    peer.send(METHODS[what](xid.octets()), 2)
+    peer.send(METHODS[what](xid.encode()), 2)
     peer.expect_channel_close(503, _at(what), str(xid), "it is active", channel=2)
 
 
@@ -95,7 +95,7 @@ def test_without_a_prepare_the_commit_has_to_be_in_one_phase(peer: Peer, name: s
     selected(peer)
     xid = new_xid()
     work(peer, name, xid)
-    peer.send(s.DtxCoordinationCommit(xid.octets(), one_phase=False))
+    peer.send(s.DtxCoordinationCommit(xid.encode(), one_phase=False))
     peer.expect_channel_close(503, _at("commit"), "it is idle")
 
 
@@ -106,7 +106,7 @@ def test_after_a_prepare_the_commit_must_not_be_in_one_phase(peer: Peer, name: s
     xid = new_xid()
     work(peer, name, xid)
     coordinate(peer, "prepare", xid)
-    peer.send(s.DtxCoordinationCommit(xid.octets(), one_phase=True))
+    peer.send(s.DtxCoordinationCommit(xid.encode(), one_phase=True))
     peer.expect_channel_close(503, _at("commit"), "it is prepared")
     peer.ask(m.ChannelOpen())
     assert coordinate(peer, "rollback", xid) == OK
@@ -122,7 +122,7 @@ def test_what_is_prepared_is_neither_prepared_again_nor_forgotten(
     xid = new_xid()
     work(peer, name, xid)
     coordinate(peer, "prepare", xid)
-    peer.send(METHODS[what](xid.octets()))
+    peer.send(METHODS[what](xid.encode()))
     peer.expect_channel_close(503, _at(what), "it is prepared")
     peer.ask(m.ChannelOpen())
     assert coordinate(peer, "rollback", xid) == OK
@@ -153,7 +153,7 @@ def test_a_prepared_branch_outlives_the_broker_and_completes_either_way(
     site.process.wait()
     again = SocketSite(tmp_path)
     peer = Peer(again, again.connect()).open()
-    assert in_doubt(peer) == [xid.octets()]
+    assert in_doubt(peer) == [xid.encode()]
     assert bodies(peer, "q") == []
     assert coordinate(peer, what, xid) == OK
     assert bodies(peer, "q") == [b"new" if what == "commit" else b"old"]
@@ -168,7 +168,7 @@ def test_a_prepare_without_work_is_read_only(peer: Peer) -> None:
     start(peer, xid)
     end(peer, xid)
     assert coordinate(peer, "prepare", xid) == READ_ONLY
-    assert xid.octets() not in in_doubt(peer)
+    assert xid.encode() not in in_doubt(peer)
 
 
 def test_a_full_queue_is_found_by_the_prepare(peer: Peer, name: str) -> None:
@@ -201,7 +201,7 @@ def test_a_record_that_cannot_be_read_is_an_internal_error_of_the_channel(
     coordinate(peer, "prepare", xid)
     log = memory.broker.branches._log()
     log.settle(log.first())
-    peer.send(METHODS[what](xid.octets()))
+    peer.send(METHODS[what](xid.encode()))
     peer.expect_channel_close(541, _at(what), "cannot be read")
 
 
@@ -219,7 +219,7 @@ def test_any_other_error_is_one_too(
 
     monkeypatch.setattr(branches, "in_doubt" if what == "recover" else "find", fail)
     method = METHODS.get(what)
-    octets = new_xid().octets()
+    octets = new_xid().encode()
     peer.send(s.DtxCoordinationRecover(startscan=True) if method is None else method(octets))
     peer.expect_channel_close(541, _at(what))
 
@@ -231,7 +231,7 @@ def test_any_other_error_is_one_too(
 @pytest.mark.parametrize("what", [each for each in METHODS if each != "get-timeout"])
 def test_a_ticket_has_to_give_active_access(peer: Peer, what: str) -> None:
     passive = peer.ask(m.AccessRequest(realm="/data", passive=True, active=False)).ticket
-    peer.send(METHODS[what](new_xid().octets(), ticket=passive))
+    peer.send(METHODS[what](new_xid().encode(), ticket=passive))
     peer.expect_channel_close(403, _at(what), f"ticket {passive}", "active access")
 
 
@@ -266,7 +266,7 @@ def test_a_scan_tells_of_what_is_prepared_as_a_sequence_of_octets(
     start(peer, new_xid())
     peer.send(s.DtxCoordinationRecover(startscan=True, endscan=True))
     frame = peer.next_frame("recover-ok")
-    octets = xid.octets()
+    octets = xid.encode()
     value = b"\xa0" + len(octets).to_bytes(4) + octets
     sequence = b"\xa9" + len(value).to_bytes(4) + value
     assert frame.payload[4:] == (len(sequence) + 5).to_bytes(4) + b"\x04xids" + sequence
@@ -294,7 +294,7 @@ def test_a_scan_goes_on_where_it_was_and_begins_again_when_it_is_started(
     peer = memory_peer
     peer.queue("q")
     selected(peer)
-    xids = [xid.octets() for xid in _prepare(peer, "q", 60)]
+    xids = [xid.encode() for xid in _prepare(peer, "q", 60)]
     first = peer.ask(s.DtxCoordinationRecover(startscan=True)).in_doubt["xids"]
     second = peer.ask(s.DtxCoordinationRecover()).in_doubt["xids"]
     assert [*first, *second] == xids[: len(first) + len(second)]
@@ -321,8 +321,8 @@ def test_the_manager_is_told_of_a_decision_and_then_forgets_it(
     told = HEURISTIC_COMMIT if commit else HEURISTIC_ROLLBACK
     assert coordinate(peer, "commit", xid) == told
     assert coordinate(peer, "rollback", xid) == told
-    assert in_doubt(peer) == [xid.octets()]
-    peer.run(s.DtxCoordinationForget(xid.octets()))
+    assert in_doubt(peer) == [xid.encode()]
+    peer.run(s.DtxCoordinationForget(xid.encode()))
     assert in_doubt(peer) == []
 
 
@@ -330,7 +330,7 @@ def test_the_manager_is_told_of_a_decision_and_then_forgets_it(
 
 
 def _timeout(peer: Peer, xid: Xid) -> int:
-    answer: s.DtxCoordinationGetTimeoutOk = peer.ask(s.DtxCoordinationGetTimeout(xid.octets()))
+    answer: s.DtxCoordinationGetTimeoutOk = peer.ask(s.DtxCoordinationGetTimeout(xid.encode()))
     return answer.timeout
 
 
@@ -341,11 +341,11 @@ def test_a_timeout_holds_until_it_is_set_again_and_zero_is_the_default(peer: Pee
     start(peer, xid)
     assert _timeout(peer, xid) == 60
     for seconds in (200, 300):
-        peer.run(s.DtxCoordinationSetTimeout(xid.octets(), seconds))
+        peer.run(s.DtxCoordinationSetTimeout(xid.encode(), seconds))
         assert _timeout(peer, xid) == seconds
     end(peer, xid)
     assert _timeout(peer, xid) == 300
-    peer.run(s.DtxCoordinationSetTimeout(xid.octets(), 0))
+    peer.run(s.DtxCoordinationSetTimeout(xid.encode(), 0))
     assert _timeout(peer, xid) == 60
     coordinate(peer, "rollback", xid)
 
@@ -357,7 +357,7 @@ def test_a_branch_that_takes_longer_is_rolled_back(memory_peer: Peer, memory: Me
     selected(peer)
     xid = new_xid()
     work(peer, "q", xid)
-    peer.run(s.DtxCoordinationSetTimeout(xid.octets(), 5))
+    peer.run(s.DtxCoordinationSetTimeout(xid.encode(), 5))
     memory.pass_time(4)
     assert bodies(peer, "q") == []
     memory.pass_time(2)
@@ -370,5 +370,5 @@ def test_a_timeout_that_is_too_long_is_not_allowed(peer: Peer) -> None:
     selected(peer)
     xid = new_xid()
     start(peer, xid)
-    peer.send(s.DtxCoordinationSetTimeout(xid.octets(), 86_401))
+    peer.send(s.DtxCoordinationSetTimeout(xid.encode(), 86_401))
     peer.expect_channel_close(530, _at("set-timeout"), "86400 s is the most")

@@ -64,7 +64,7 @@ def test_what_a_branch_takes_and_brings_takes_effect_with_the_commit(peer: Peer,
 
 @pytest.mark.rule("0-10t#184")
 def test_start_before_select_is_refused(peer: Peer) -> None:
-    peer.send(s.DtxDemarcationStart(new_xid().octets()))
+    peer.send(s.DtxDemarcationStart(new_xid().encode()))
     peer.expect_channel_close(503, START, "has not selected distributed transactions")
 
 
@@ -73,7 +73,7 @@ def test_start_amid_a_branch_is_refused(peer: Peer) -> None:
     selected(peer)
     first, second = new_xid(), new_xid()
     start(peer, first)
-    peer.send(s.DtxDemarcationStart(second.octets()))
+    peer.send(s.DtxDemarcationStart(second.encode()))
     peer.expect_channel_close(503, START, str(second), f"works on xid {first}")
 
 
@@ -86,7 +86,7 @@ def test_neither_kind_of_transaction_mixes_with_the_other(connect: Connect) -> N
     selected(peer, 2)
     peer.run(m.TxSelect(), 2)
     xid = new_xid()
-    peer.send(s.DtxDemarcationStart(xid.octets()), 2)
+    peer.send(s.DtxDemarcationStart(xid.encode()), 2)
     peer.expect_channel_close(503, START, "transactions of its own", channel=2)
     selected(peer, 3)
     start(peer, xid, 3)
@@ -111,16 +111,16 @@ def test_start_of_a_known_xid_is_not_allowed(connect: Connect, ended: bool) -> N
     start(peer, xid, 1)
     if ended:
         end(peer, xid, 1)
-    peer.send(s.DtxDemarcationStart(xid.octets()), 2)
+    peer.send(s.DtxDemarcationStart(xid.encode()), 2)
     peer.expect_channel_close(530, START, str(xid), "is known already", channel=2)
-    peer.send(s.DtxDemarcationStart(xid.octets()), 1)
+    peer.send(s.DtxDemarcationStart(xid.encode()), 1)
     peer.expect_channel_close(530, START, str(xid), "is known already", channel=1)
 
 
 @pytest.mark.rule("0-10t#186")
 def test_join_and_resume_exclude_each_other(peer: Peer) -> None:
     selected(peer)
-    peer.send(s.DtxDemarcationStart(new_xid().octets(), join=True, resume=True))
+    peer.send(s.DtxDemarcationStart(new_xid().encode(), join=True, resume=True))
     peer.expect_channel_close(503, START, "join and resume exclude each other")
 
 
@@ -142,13 +142,13 @@ def test_join_is_supported_so_it_is_not_refused(connect: Connect, name: str) -> 
 
 def test_nobody_joins_what_is_not_known(peer: Peer) -> None:
     selected(peer)
-    peer.send(s.DtxDemarcationStart(new_xid().octets(), join=True))
+    peer.send(s.DtxDemarcationStart(new_xid().encode(), join=True))
     peer.expect_channel_close(404, START, "is not known")
 
 
 @pytest.mark.rule("0-10t#190")
 def test_end_before_select_is_refused(peer: Peer) -> None:
-    peer.send(s.DtxDemarcationEnd(new_xid().octets()))
+    peer.send(s.DtxDemarcationEnd(new_xid().encode()))
     peer.expect_channel_close(503, END, "has not selected distributed transactions")
 
 
@@ -159,7 +159,7 @@ def test_end_of_what_the_session_does_not_work_on_is_refused(peer: Peer, other: 
     xid = new_xid()
     if other:
         start(peer, new_xid())
-    peer.send(s.DtxDemarcationEnd(xid.octets()))
+    peer.send(s.DtxDemarcationEnd(xid.encode()))
     peer.expect_channel_close(503, END, f"not associated with xid {xid}")
 
 
@@ -168,7 +168,7 @@ def test_suspend_and_fail_exclude_each_other(peer: Peer) -> None:
     selected(peer)
     xid = new_xid()
     start(peer, xid)
-    peer.send(s.DtxDemarcationEnd(xid.octets(), fail=True, suspend=True))
+    peer.send(s.DtxDemarcationEnd(xid.encode(), fail=True, suspend=True))
     peer.expect_channel_close(503, END, "suspend and fail exclude each other")
 
 
@@ -189,7 +189,7 @@ def test_an_error_amid_the_end_is_an_internal_error_of_the_channel(
         raise BranchError(Fault.FAILED, "the branch cannot be ended")
 
     monkeypatch.setattr(memory.broker.branches, "apply", fail)
-    peer.send(s.DtxDemarcationEnd(xid.octets()))
+    peer.send(s.DtxDemarcationEnd(xid.encode()))
     close = peer.expect(m.ChannelClose, reply_code=541)
     assert "cannot be ended" in close.reply_text
     monkeypatch.undo()
@@ -234,10 +234,10 @@ def test_a_detached_session_keeps_its_branch_as_long_as_it_lives(
     selected(peer)
     xid = new_xid()
     start(peer, xid)
-    peer.run(s.DtxCoordinationSetTimeout(xid.octets(), 1_000))
+    peer.run(s.DtxCoordinationSetTimeout(xid.encode(), 1_000))
     peer.ask(s.SessionSuspend())
     memory.pass_time(10)
-    other.send(s.DtxCoordinationPrepare(xid.octets()))
+    other.send(s.DtxCoordinationPrepare(xid.encode()))
     other.expect_channel_close(503, "dtx-coordination.prepare", "it is active")
     memory.pass_time(20)
     other.ask(m.ChannelOpen())
@@ -289,7 +289,7 @@ def test_what_is_suspended_is_not_prepared(peer: Peer) -> None:
     xid = new_xid()
     start(peer, xid)
     end(peer, xid, suspend=True)
-    peer.send(s.DtxCoordinationPrepare(xid.octets()))
+    peer.send(s.DtxCoordinationPrepare(xid.encode()))
     peer.expect_channel_close(503, "dtx-coordination.prepare", "it is active")
 
 
@@ -318,7 +318,7 @@ def test_a_branch_that_took_too_long_says_so(memory_peer: Peer, memory: MemorySi
     peer.settle()
     start(peer, xid)
     swap(peer, "q")
-    peer.run(s.DtxCoordinationSetTimeout(xid.octets(), 2))
+    peer.run(s.DtxCoordinationSetTimeout(xid.encode(), 2))
     memory.pass_time(3)
     assert end(peer, xid) == TIMED_OUT
     assert bodies(peer, "q") == [b"old"]
@@ -335,10 +335,10 @@ def test_a_ticket_has_to_give_active_access(peer: Peer, at: str) -> None:
         assert start(peer, xid, ticket=active) == OK
     passive = peer.ask(m.AccessRequest(realm="/data", passive=True, active=False)).ticket
     if at == "start":
-        peer.send(s.DtxDemarcationStart(xid.octets(), ticket=passive))
+        peer.send(s.DtxDemarcationStart(xid.encode(), ticket=passive))
         peer.expect_channel_close(403, START, f"ticket {passive}", "active access")
         return
-    peer.send(s.DtxDemarcationEnd(xid.octets(), ticket=passive))
+    peer.send(s.DtxDemarcationEnd(xid.encode(), ticket=passive))
     peer.expect_channel_close(403, END, f"ticket {passive}", "active access")
 
 

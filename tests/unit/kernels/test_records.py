@@ -113,14 +113,14 @@ def test_what_was_written_is_read(message: Message) -> None:
         found = kernel.parse(data, offset - 64, SEED)
         assert fields(found) == fields(message)
         assert (found.timestamp, found.offset, found.deliveries) == (TIME, -1, 0)
-        assert kernel.head(data, 0) == (7, TIME, kernel.MESSAGE, kernel.record_octets(data, 0))
+        assert kernel.head(data, 0) == (7, TIME, kernel.MESSAGE, kernel.record_size(data, 0))
 
 
 @settings(max_examples=60)
 @given(messages, st.data())
 def test_no_flipped_bit_goes_unnoticed(message: Message, data: st.DataObject) -> None:
     octets = written(RECORDS, message)
-    size = RECORDS.record_octets(octets, 0)
+    size = RECORDS.record_size(octets, 0)
     bit = data.draw(st.integers(0, size * 8 - 1))
     damaged = bytearray(octets)
     damaged[bit >> 3] ^= 1 << (bit & 7)
@@ -132,7 +132,7 @@ def test_no_flipped_bit_goes_unnoticed(message: Message, data: st.DataObject) ->
 @given(messages, st.integers(0, 40))
 def test_a_record_that_does_not_fit_is_none(message: Message, missing: int) -> None:
     octets = written(RECORDS, message)
-    size = RECORDS.record_octets(octets, 0)
+    size = RECORDS.record_size(octets, 0)
     for kernel in KERNELS:
         assert kernel.parse(octets[: max(size - 1 - missing, 0)], 0) is None
         assert kernel.parse(octets, size + 4096) is None
@@ -163,7 +163,7 @@ def test_scanning_takes_in_what_is_good_up_to_the_first_damage(
     octets = bytearray(written(RECORDS, *contents))
     starts = [0]
     while starts[-1] < len(octets):
-        size = RECORDS.record_octets(bytes(octets), starts[-1])
+        size = RECORDS.record_size(bytes(octets), starts[-1])
         starts.append(starts[-1] + size + -size % 8)
     broken = data.draw(st.integers(0, len(contents)))
     if broken < len(contents):
@@ -207,16 +207,16 @@ def test_a_record_takes_what_was_said_before_it_was_made(message: Message) -> No
     for kernel in KERNELS:
         buffer = kernel.RecordBuffer(0, SEED)
         buffer.message(1, TIME, message, True)
-        assert buffer.size == kernel.message_octets(message)
+        assert buffer.size == kernel.message_size(message)
 
 
 def test_a_name_that_is_too_long_for_a_record_is_refused() -> None:
     longest = Message("\xe9" * 127, "k" * 255, Properties(b""), b"")
     for kernel in KERNELS:
-        assert kernel.message_octets(longest) == 36 + 254 + 255 + 7
+        assert kernel.message_size(longest) == 36 + 254 + 255 + 7
         for exchange, key in (("\xe9" * 128, ""), ("", "k" * 256)):
             with pytest.raises(ValueError, match="255"):
-                kernel.message_octets(Message(exchange, key, Properties(b""), b""))
+                kernel.message_size(Message(exchange, key, Properties(b""), b""))
 
 
 if impl.chosen() == impl.NATIVE:

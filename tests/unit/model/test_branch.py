@@ -24,20 +24,20 @@ def test_what_waits_is_counted_before_and_after_the_prepare() -> None:
     session.publish(queue, b"1")
     session.publish(queue, b"2")
     assert branch.pending() == (2, 1)
-    assert branch.octets == 2 * message(b"1").footprint()
+    assert branch.byte_count == 2 * message(b"1").footprint()
     session.end(TX)
     world.prepare()
     assert branch.pending() == (2, 1)
-    assert branch.octets == 0
+    assert branch.byte_count == 0
 
 
 def test_what_is_undone_is_not_counted() -> None:
     gauge = Gauge()
     branch = Branch(TX, "/", "guest", gauge)
     branch.publish(message(b"1"), (), 0)
-    assert gauge.used == branch.octets > 0
+    assert gauge.used == branch.byte_count > 0
     branch.undo()
-    assert (branch.pending(), branch.octets, gauge.used) == ((0, 0), 0, 0)
+    assert (branch.pending(), branch.byte_count, gauge.used) == ((0, 0), 0, 0)
 
 
 @pytest.mark.parametrize("end", ["commit", "prepare", "rollback", "timeout", "vhost"])
@@ -48,7 +48,7 @@ def test_memory_is_given_back_however_a_branch_ends(end: str) -> None:
     world.branches.apply(branch, Call.LAST_END)
     branch.publish(message(b"1"), (vhost.declare_queue("q"),), 0)
     gauge = world.broker.gauge
-    assert gauge.used == branch.octets
+    assert gauge.used == branch.byte_count
     if end == "commit":
         at_once(world.branches.commit("v", TX, GUEST, one_phase=True))
         vhost.queues["q"].purge()
@@ -61,7 +61,7 @@ def test_memory_is_given_back_however_a_branch_ends(end: str) -> None:
         world.pass_time(60)
     else:
         world.broker.delete_vhost(vhost)
-    assert (gauge.used, branch.octets) == (0, 0)
+    assert (gauge.used, branch.byte_count) == (0, 0)
 
 
 @pytest.mark.parametrize("fault", list(Fault))

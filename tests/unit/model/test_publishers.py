@@ -133,7 +133,7 @@ def test_a_vhost_takes_its_publishers_along() -> None:
 
 
 def test_the_log_stays_small_however_often_numbers_grow() -> None:
-    bench = Bench(segment_octets=4096)
+    bench = Bench(segment_bytes=4096)
     known = remembered(bench)
     idle = [known.entry(ONE._replace(name=f"idle {number}")) for number in range(20)]
     for entry in idle:

@@ -73,7 +73,7 @@ def test_pieces_come_back_in_the_order_that_is_asked_for(area: Area) -> None:
     assert area.append(b"two", number=1) == (3, 6)
     assert area.append(b"3", attempt=(1, 1)) == (1, 1)
     assert area.read((1, 1, 1), (0, 1, 3)) == [(1, b"3"), (0, b"one"), (0, b"two")]
-    assert area.stages.octets == 12
+    assert area.stages.byte_count == 12
 
 
 def test_nothing_is_left_on_disk_of_what_was_dropped(area: Area) -> None:
@@ -87,9 +87,9 @@ def test_nothing_is_left_on_disk_of_what_was_dropped(area: Area) -> None:
     assert len(area.files.names(FOLDER)) == 1
     area.append(b"x", key=KEY._replace(name="q"))
     area.stages.drop_all(KEY)
-    assert (len(area.stages), area.stages.octets) == (1, 1)
+    assert (len(area.stages), area.stages.byte_count) == (1, 1)
     area.stages.vhost_gone("/")
-    assert (len(area.stages), area.stages.octets, area.files.names(FOLDER)) == (0, 0, [])
+    assert (len(area.stages), area.stages.byte_count, area.files.names(FOLDER)) == (0, 0, [])
 
 
 def test_a_start_finds_what_was_staged_and_goes_on(area: Area, files: Files) -> None:

@@ -25,7 +25,7 @@ class Bench:
 
     Args:
         disk: its disk; an empty one without it.
-        segment_octets: the size of its segments.
+        segment_bytes: the size of its segments.
         clean: whether the last process said that it ended in good order.
         ahead_from: the size of a segment from which space is written ahead of its records.
     """
@@ -33,7 +33,7 @@ class Bench:
     def __init__(
         self,
         disk: SimDisk | None = None,
-        segment_octets: int = 2048,
+        segment_bytes: int = 2048,
         *,
         clean: bool = False,
         ahead_from: int = AHEAD_FROM_BYTES,
@@ -50,7 +50,7 @@ class Bench:
             self.clock,
             Random(7).randbytes,
             lambda level, text: self.reports.append((level, text)),
-            segment_octets,
+            segment_bytes,
             clean,
             ahead_from,
         )

@@ -9,8 +9,8 @@ import pytest
 
 from harebell.base.limits import AHEAD_FROM_BYTES, AHEAD_WRITE_BYTES, WRITE_EARLY_BYTES
 from harebell.base.ports import Log
-from harebell.kernels.records import record_octets
-from harebell.store.segment import HEADER_OCTETS, first_of, unused
+from harebell.kernels.records import record_size
+from harebell.store.segment import HEADER_BYTES, first_of, unused
 from tests.sim.disk import error
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
@@ -52,13 +52,13 @@ def test_the_unused_repeats_itself_by_offset() -> None:
 
 
 def test_a_log_with_little_in_it_takes_no_space_ahead() -> None:
-    bench = Bench(segment_octets=1 << 20)
+    bench = Bench(segment_bytes=1 << 20)
     committed(bench, 10)
     assert ahead(bench, *bench.files()) == 0
 
 
 def test_space_doubles_and_the_next_commits_do_not_let_the_file_grow() -> None:
-    bench = Bench(segment_octets=1 << 20)
+    bench = Bench(segment_bytes=1 << 20)
     committed(bench, 1, bytes(AHEAD_FROM_BYTES))
     (name,) = bench.files()
     size = len(bench.disk.content(f"{FOLDER}/{name}"))
@@ -69,7 +69,7 @@ def test_space_doubles_and_the_next_commits_do_not_let_the_file_grow() -> None:
 
 
 def test_a_commit_with_much_in_it_takes_none() -> None:
-    bench = Bench(segment_octets=1 << 20)
+    bench = Bench(segment_bytes=1 << 20)
     committed(bench, 1, bytes(AHEAD_WRITE_BYTES))
     assert ahead(bench, *bench.files()) == 0
 
@@ -115,11 +115,11 @@ def test_space_whose_records_never_came_is_no_damage_where_another_segment_follo
     committed(bench, 40)
     path = f"{FOLDER}/{bench.files()[0]}"
     content = bench.disk.content(path)
-    at = HEADER_OCTETS
+    at = HEADER_BYTES
     records = []
     while at < len(content):
         records.append(at)
-        size = record_octets(content, at)
+        size = record_size(content, at)
         at += size + -size % 8
     bench.disk.replace(path, content[: records[-1]] + unused(records[-1], 500))
     again = bench.again()
@@ -132,8 +132,8 @@ def test_space_between_records_none_of_which_is_missing_is_no_damage() -> None:
     committed(bench, 8)
     path = f"{FOLDER}/{bench.files()[-1]}"
     content = bench.disk.content(path)
-    size = record_octets(content, HEADER_OCTETS)
-    at = HEADER_OCTETS + size + -size % 8
+    size = record_size(content, HEADER_BYTES)
+    at = HEADER_BYTES + size + -size % 8
     bench.disk.replace(path, content[:at] + unused(at, 64) + content[at:])
     again = bench.again()
     assert len(live(again.log())) == 8
@@ -200,7 +200,7 @@ def test_torn_octets_before_the_space_are_kept_aside_and_cut_off() -> None:
 
 
 def test_a_full_disk_makes_no_space_and_takes_what_there_is_room_for() -> None:
-    bench = Bench(segment_octets=1 << 20, ahead_from=512)
+    bench = Bench(segment_bytes=1 << 20, ahead_from=512)
     committed(bench, 4)
     bench.disk.capacity = bench.disk.used() + 4_000
     committed(bench, 20)
@@ -208,7 +208,7 @@ def test_a_full_disk_makes_no_space_and_takes_what_there_is_room_for() -> None:
 
 
 def test_a_disk_that_cannot_write_space_ahead_fails_the_commit() -> None:
-    bench = Bench(segment_octets=1 << 20, ahead_from=512)
+    bench = Bench(segment_bytes=1 << 20, ahead_from=512)
     committed(bench, 4)
     log = bench.store.logs[IDENTITY]
     log.append(message(bytes(1_000)))
@@ -228,7 +228,7 @@ def test_a_disk_that_cannot_write_space_ahead_fails_the_commit() -> None:
 
 
 def test_nothing_is_written_early_while_space_is_being_written() -> None:
-    bench = Bench(segment_octets=1 << 30)
+    bench = Bench(segment_bytes=1 << 30)
     log = bench.log()
     log.append(message(bytes(AHEAD_FROM_BYTES)))
     batch = bench.store.commit.gather()
@@ -253,4 +253,4 @@ def test_the_header_of_a_segment_says_where_the_one_before_ends() -> None:
         for name in bench.files()
     ]
     assert told == [0, *sizes[:-1]]
-    assert min(sizes) > HEADER_OCTETS
+    assert min(sizes) > HEADER_BYTES

@@ -17,22 +17,22 @@ def _logs(bench: Bench, count: int, body: bytes) -> list:  # type: ignore[type-a
 
 
 def test_what_all_logs_keep_of_what_they_read_has_a_limit() -> None:
-    bench = Bench(segment_octets=1 << 30)
+    bench = Bench(segment_bytes=1 << 30)
     bench.store.handles.blocks = loaded = BlockCache(100_000)
     logs = _logs(bench, 20, bytes(9_000))
     for number in range(3):
         for log in logs:
             assert log.read(number).body == b"%d" % number + bytes(9_000)
-            assert 0 < loaded.octets <= 100_000
+            assert 0 < loaded.byte_count <= 100_000
     for log in logs:
         log.delete()
-    assert loaded.octets == 0
+    assert loaded.byte_count == 0
 
 
 def test_a_message_larger_than_the_limit_is_kept_alone() -> None:
-    bench = Bench(segment_octets=1 << 30)
+    bench = Bench(segment_bytes=1 << 30)
     bench.store.handles.blocks = loaded = BlockCache(10_000)
     logs = _logs(bench, 4, bytes(50_000))
     for log in logs:
         assert log.read(0).body == b"0" + bytes(50_000)
-        assert 50_000 < loaded.octets < 100_000
+        assert 50_000 < loaded.byte_count < 100_000

@@ -54,7 +54,7 @@ def test_a_queue_is_named_and_its_messages_are_counted() -> None:
     found = _only(survey)
     assert (found.vhost, found.name, found.kind) == ("/", "jobs", "classic")
     assert (found.messages, found.segments, found.logs) == (3, 1, [IDENTITY])
-    assert found.octets > 0
+    assert found.byte_count > 0
     assert found.damage == found.harmless == found.quarantined == []
     assert survey.quarantine() == []
     survey.close()

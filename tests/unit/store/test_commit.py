@@ -58,7 +58,7 @@ def test_whoever_waits_is_told_even_when_there_is_nothing_to_do() -> None:
 
 
 def test_a_batch_writes_definitions_then_records_then_syncs_then_removes() -> None:
-    bench = Bench(segment_octets=300)
+    bench = Bench(segment_bytes=300)
     log = bench.log()
     for _ in range(8):
         log.append(message(bytes(100)))

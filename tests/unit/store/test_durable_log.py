@@ -45,7 +45,7 @@ def test_what_is_settled_is_gone_and_settling_twice_is_harmless() -> None:
 
 
 def test_segments_are_cut_at_another_size_from_then_on() -> None:
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = filled(bench, 10)
     before = len(log.segments)
     log.cut_at(1 << 20)
@@ -59,7 +59,7 @@ def test_segments_are_cut_at_another_size_from_then_on() -> None:
 
 
 def test_everything_durable_is_back_after_a_kill() -> None:
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = filled(bench, 40)
     for position in (*range(10), 15, 39):
         log.settle(position)
@@ -96,7 +96,7 @@ def test_transient_messages_of_a_durable_log_are_gone_after_a_restart() -> None:
 
 
 def test_a_segment_goes_when_nothing_in_it_is_live() -> None:
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = filled(bench, 30)
     before = bench.files()
     assert len(before) > 3
@@ -112,7 +112,7 @@ def test_a_segment_goes_when_nothing_in_it_is_live() -> None:
 
 def test_a_segment_is_closed_before_it_is_removed() -> None:
     """The last close of a removed file frees it, and the loop must not wait for that."""
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = filled(bench, 30)
     assert len(live(log)) == 30
     still_open: list[bool] = []
@@ -130,7 +130,7 @@ def test_a_segment_is_closed_before_it_is_removed() -> None:
 
 
 def test_a_leaving_segment_repeats_what_it_says_of_others() -> None:
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = filled(bench, 12)
     log.settle(0)
     log.set_count(1, 5)
@@ -151,7 +151,7 @@ def test_a_leaving_segment_repeats_what_it_says_of_others() -> None:
 
 
 def test_messages_settled_before_they_are_written_cost_no_file() -> None:
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = bench.log()
     for _ in range(100):
         log.settle(log.append(message(bytes(100))))
@@ -202,7 +202,7 @@ def test_counts_are_kept_until_the_message_is_settled() -> None:
 
 
 def test_more_than_a_commit_can_take_is_written_early() -> None:
-    bench = Bench(segment_octets=1 << 30)
+    bench = Bench(segment_bytes=1 << 30)
     log = bench.log()
     body = bytes(100_000)
     count = 4 * WRITE_EARLY_BYTES // len(body) // 2 * 2
@@ -225,7 +225,7 @@ def test_more_than_a_commit_can_take_is_written_early() -> None:
 
 
 def test_without_room_what_would_be_written_early_stays_in_memory() -> None:
-    bench = Bench(segment_octets=1 << 30)
+    bench = Bench(segment_bytes=1 << 30)
     log = bench.log()
     bench.disk.capacity = 1_000
     body = bytes(100_000)
@@ -240,14 +240,14 @@ def test_without_room_what_would_be_written_early_stays_in_memory() -> None:
 
 
 def test_retention_lets_whole_old_segments_go_and_keeps_the_newest() -> None:
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = bench.log()
     for number in range(30):
         bench.clock.ms = NOW + number
         log.append(message(bytes(100)))
     bench.commit()
     firsts = [segment.first for segment in log.segments]
-    limit = log.octets() - 1
+    limit = log.byte_count() - 1
     assert log.retain(limit, 0) == firsts[1]
     assert log.retain(0, NOW + firsts[3]) == firsts[3]
     assert log.retain(1, 0) == firsts[-1]
@@ -258,7 +258,7 @@ def test_retention_lets_whole_old_segments_go_and_keeps_the_newest() -> None:
 
 
 def test_a_purge_settles_a_range_at_once() -> None:
-    bench = Bench(segment_octets=1000)
+    bench = Bench(segment_bytes=1000)
     log = filled(bench, 50)
     log.settle_range(3, 48)
     assert (log.live(), log.next(3)) == (5, 48)
@@ -285,7 +285,7 @@ def test_a_message_that_cannot_be_read_is_kept_back_and_reported_once() -> None:
 
 def test_all_that_is_on_disk_is_marked_once_somebody_takes_messages() -> None:
     """A consumer may take them all while the disk is full, and then the process is killed."""
-    bench = Bench(segment_octets=1 << 24)
+    bench = Bench(segment_bytes=1 << 24)
     log = bench.log()
     for _ in range(SEEN_AHEAD + 100):
         log.append(message(b""))

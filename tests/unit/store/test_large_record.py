@@ -63,7 +63,7 @@ def test_it_can_be_read_before_within_and_after_its_commit_and_after_a_restart()
 
 
 def test_a_large_message_has_a_segment_of_its_own_that_goes_with_it() -> None:
-    bench = Bench(segment_octets=10 * LARGE_RECORD_BYTES)
+    bench = Bench(segment_bytes=10 * LARGE_RECORD_BYTES)
     log = bench.log()
     log.append(message(b"first"))
     log.append(message(LARGE))
@@ -175,7 +175,7 @@ def test_a_large_message_on_disk_is_far_until_it_is_fetched_slice_by_slice() -> 
     assert not turns.log.far(0)
     assert turns.log.read(0).body == LARGE
     turns.log.settle(0)
-    assert turns.bench.store.handles.blocks.octets < LARGE_RECORD_BYTES
+    assert turns.bench.store.handles.blocks.byte_count < LARGE_RECORD_BYTES
 
 
 def test_several_who_want_the_same_message_share_one_reading() -> None:
@@ -223,7 +223,7 @@ def test_fetched_messages_that_nobody_takes_are_let_go() -> None:
             turns.go_on()
     assert turns.log.far(0)
     assert not turns.log.far(count - 1)
-    assert turns.bench.store.handles.blocks.octets <= READ_HELD_BYTES
+    assert turns.bench.store.handles.blocks.byte_count <= READ_HELD_BYTES
     assert turns.log.read(0).body == LARGE
 
 

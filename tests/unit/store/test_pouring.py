@@ -38,7 +38,7 @@ def body(number: int) -> bytes:
 
 
 def test_records_are_rows_wherever_they_are_at_the_moment() -> None:
-    bench = Bench(segment_octets=4096)
+    bench = Bench(segment_bytes=4096)
     log = bench.log()
     filled(log, 0, 100)
     bench.commit()
@@ -57,7 +57,7 @@ def test_records_are_rows_wherever_they_are_at_the_moment() -> None:
 
 @pytest.mark.parametrize("memory", [False, True])
 def test_a_range_is_read_in_parts_and_what_is_settled_is_passed_over(memory: bool) -> None:
-    log: Any = MemoryLog(Gauge()) if memory else Bench(segment_octets=2048).log()
+    log: Any = MemoryLog(Gauge()) if memory else Bench(segment_bytes=2048).log()
     filled(log, 0, 200)
     settled = {0, 1, 2, 50, 51, *range(120, 190)}
     for number in settled:

@@ -27,7 +27,7 @@ def test_a_message_is_read_wherever_it_is_at_the_moment() -> None:
 
 
 def test_reading_in_order_takes_few_reads() -> None:
-    bench = Bench(segment_octets=1 << 30)
+    bench = Bench(segment_bytes=1 << 30)
     log = bench.log()
     for number in range(20_000):
         log.append(message(b"%06d" % number + bytes(100)))
@@ -36,12 +36,12 @@ def test_reading_in_order_takes_few_reads() -> None:
     bench.disk.hook = lambda _number, kind, _path: reads.append(kind)
     for number in range(20_000):
         assert log.read(number).body.startswith(b"%06d" % number)
-    octets = log.octets()
+    octets = log.byte_count()
     assert reads.count("read") <= octets // READ_MOST_BYTES + 6
 
 
 def test_reading_in_any_order_is_right() -> None:
-    bench = Bench(segment_octets=8192)
+    bench = Bench(segment_bytes=8192)
     log = bench.log()
     for number in range(500):
         log.append(message(b"%d" % number + b"." * (number % 90)))
@@ -51,7 +51,7 @@ def test_reading_in_any_order_is_right() -> None:
 
 
 def test_a_message_larger_than_a_block_is_read_whole() -> None:
-    bench = Bench(segment_octets=1 << 30)
+    bench = Bench(segment_bytes=1 << 30)
     log = bench.log()
     large = bytes(range(256)) * (READ_MOST_BYTES // 100)
     for body in (b"small", large, b"after"):
@@ -62,7 +62,7 @@ def test_a_message_larger_than_a_block_is_read_whole() -> None:
 
 
 def test_several_who_read_in_order_at_different_places_do_not_disturb_each_other() -> None:
-    bench = Bench(segment_octets=1 << 20)
+    bench = Bench(segment_bytes=1 << 20)
     log = bench.log()
     for number in range(20_000):
         log.append(message(b"%06d" % number + bytes(100)))
@@ -73,12 +73,12 @@ def test_several_who_read_in_order_at_different_places_do_not_disturb_each_other
     for step in range(5_000):
         for place in places:
             assert log.read(place + step).body.startswith(b"%06d" % (place + step))
-    octets = log.octets() * 3 // 4
+    octets = log.byte_count() * 3 // 4
     assert reads.count("read") <= octets // READ_MOST_BYTES + 30
 
 
 def test_more_readers_than_places_still_read_what_is_right() -> None:
-    bench = Bench(segment_octets=8192)
+    bench = Bench(segment_bytes=8192)
     log = bench.log()
     for number in range(600):
         log.append(message(b"%03d" % number + bytes(60)))

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from harebell.kernels.records import record_octets
-from harebell.store.segment import HEADER_OCTETS
+from harebell.kernels.records import record_size
+from harebell.store.segment import HEADER_BYTES
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
 COUNT = 20
 
 
-def written(segment_octets: int = 800) -> Bench:
+def written(segment_bytes: int = 800) -> Bench:
     """A log of several segments on disk, killed."""
-    bench = Bench(segment_octets=segment_octets)
+    bench = Bench(segment_bytes=segment_bytes)
     log = bench.log()
     for number in range(COUNT):
         log.append(message(b"%02d" % number + bytes(80)))
@@ -58,8 +58,8 @@ def flip(at: int) -> Callable[[bytearray], None]:
 
 def second_record(data: bytearray) -> int:
     """Where the second record of a segment begins."""
-    size = record_octets(bytes(data), HEADER_OCTETS)
-    return HEADER_OCTETS + size + -size % 8
+    size = record_size(bytes(data), HEADER_BYTES)
+    return HEADER_BYTES + size + -size % 8
 
 
 def damage_second(data: bytearray) -> None:
@@ -187,9 +187,9 @@ def test_a_damaged_note_makes_duplicates_and_is_reported() -> None:
     bench.store.shut()
 
     def damage_note(data: bytearray) -> None:
-        at = HEADER_OCTETS
+        at = HEADER_BYTES
         while data[at + 24] == 1:
-            size = record_octets(bytes(data), at)
+            size = record_size(bytes(data), at)
             at += size + -size % 8
         data[at + 36] ^= 1
 
@@ -253,7 +253,7 @@ def test_a_first_record_that_is_torn_on_a_full_disk_stays_too() -> None:
     newest = bench.files()[-1]
 
     def edit(data: bytearray) -> None:
-        del data[HEADER_OCTETS + 20 :]
+        del data[HEADER_BYTES + 20 :]
 
     change(bench, newest, edit)
     bench.disk.capacity = bench.disk.used()

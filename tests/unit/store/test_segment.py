@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.store.segment import (
-    HEADER_OCTETS,
+    HEADER_BYTES,
     Segment,
     decode_header,
     encode_header,
@@ -32,7 +32,7 @@ def test_other_names_are_no_segments(name: str) -> None:
 @pytest.mark.parametrize("identity", [IDENTITY, f"{IDENTITY}-0", f"{IDENTITY}-255"])
 def test_a_header_says_whose_segment_it_is(identity: str) -> None:
     header = encode_header(identity, 77, 1_700_000_000_000, 99, 1_000)
-    assert len(header) == HEADER_OCTETS
+    assert len(header) == HEADER_BYTES
     assert decode_header(header) == (mark_of(identity), 77, 99, 1_000)
     assert mark_of(identity) != mark_of(f"{IDENTITY}-7")
     assert seed_of(identity) != seed_of(f"{IDENTITY}-7")
@@ -40,7 +40,7 @@ def test_a_header_says_whose_segment_it_is(identity: str) -> None:
 
 def test_no_flipped_bit_of_a_header_goes_unnoticed() -> None:
     header = encode_header(IDENTITY, 77, 1, 99)
-    for bit in range(HEADER_OCTETS * 8):
+    for bit in range(HEADER_BYTES * 8):
         damaged = bytearray(header)
         damaged[bit >> 3] ^= 1 << (bit & 7)
         assert decode_header(bytes(damaged)) is None

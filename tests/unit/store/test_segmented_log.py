@@ -10,7 +10,7 @@ COUNT = 12
 
 def _filled() -> tuple[Bench, DurableLog]:
     """A log of twelve messages, two in every segment."""
-    bench = Bench(segment_octets=512)
+    bench = Bench(segment_bytes=512)
     log = bench.log()
     for _ in range(COUNT):
         log.append(message(bytes(250)))
@@ -51,4 +51,4 @@ def test_the_octets_of_all_segments_count() -> None:
     bench, log = _filled()
     sizes = [len(bench.disk.content(path)) for path in bench.disk.paths() if path.endswith(".seg")]
     # Padding behind the last record of a segment is not written.
-    assert sum(sizes) <= log.octets() < sum(sizes) + 8 * len(sizes)
+    assert sum(sizes) <= log.byte_count() < sum(sizes) + 8 * len(sizes)

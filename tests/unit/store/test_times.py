@@ -8,9 +8,9 @@ from harebell.store.times import position_at
 from tests.unit.store.stores import NOW, Bench, message
 
 
-@pytest.mark.parametrize("segment_octets", [400, 1 << 20])
-def test_the_first_position_at_or_after_a_moment_is_found(segment_octets: int) -> None:
-    bench = Bench(segment_octets=segment_octets)
+@pytest.mark.parametrize("segment_bytes", [400, 1 << 20])
+def test_the_first_position_at_or_after_a_moment_is_found(segment_bytes: int) -> None:
+    bench = Bench(segment_bytes=segment_bytes)
     log = bench.log()
     times = [0, 5, 5, 5, 9, 20, 20, 31]
     for time in times:
@@ -23,7 +23,7 @@ def test_the_first_position_at_or_after_a_moment_is_found(segment_octets: int) -
 
 
 def test_what_retention_let_go_is_not_found() -> None:
-    bench = Bench(segment_octets=400)
+    bench = Bench(segment_bytes=400)
     log = bench.log()
     for time in range(20):
         bench.clock.ms = NOW + time
@@ -34,10 +34,10 @@ def test_what_retention_let_go_is_not_found() -> None:
     assert position_at(log, log.segments, NOW) == first
 
 
-@pytest.mark.parametrize("segment_octets", [400, 1 << 20])
+@pytest.mark.parametrize("segment_bytes", [400, 1 << 20])
 @pytest.mark.parametrize("gone", [(2, 3, 4), (0, 7), (3,), (4, 5, 6, 7), (1, 2, 3, 4, 5, 6)])
-def test_what_was_settled_is_passed_over(segment_octets: int, gone: tuple[int, ...]) -> None:
-    bench = Bench(segment_octets=segment_octets)
+def test_what_was_settled_is_passed_over(segment_bytes: int, gone: tuple[int, ...]) -> None:
+    bench = Bench(segment_bytes=segment_bytes)
     log = bench.log()
     for position in range(8):
         bench.clock.ms = NOW + 10 * position

@@ -63,7 +63,7 @@ def test_messages_stay_in_memory_until_there_are_many() -> None:
     bench = Bench()
     log = opened(bench)
     body = bytes(10_000)
-    while log.octets() < TRANSIENT_MEMORY_BYTES - TRANSIENT_SEGMENT_BYTES:
+    while log.byte_count() < TRANSIENT_MEMORY_BYTES - TRANSIENT_SEGMENT_BYTES:
         log.append(message(bytes(bytearray(body))))
     assert bench.store.commit.gather() is None
     assert files(bench) == []
@@ -84,11 +84,11 @@ def test_a_queue_that_is_empty_takes_next_to_no_memory() -> None:
     for _ in range(1000):
         log.settle(log.append(message(bytes(100))))
         assert bench.gauge.used == 0
-        assert log.octets() < TRANSIENT_FIRST_BYTES
+        assert log.byte_count() < TRANSIENT_FIRST_BYTES
     for _ in range(1000):
         log.settle(log.append(message(bytes(100))) - 3)
     assert bench.gauge.used == 3 * message(bytes(100)).footprint()
-    assert log.octets() < 4 * TRANSIENT_FIRST_BYTES
+    assert log.byte_count() < 4 * TRANSIENT_FIRST_BYTES
 
 
 def test_logs_share_a_message_and_leave_it_as_it_is() -> None:

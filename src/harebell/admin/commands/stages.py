@@ -38,7 +38,7 @@ def _row(context: AdminContext, staged: StagedBatch) -> StageRow:
         "publisher": key.name,
         "batch": staged.number,
         "rows": staged.rows,
-        "octets": staged.octets,
+        "octets": staged.byte_count,
         "idle_seconds": stages.idle_ms(staged) // _MS,
         "connections": stages.connections(key),
         "attempts": len(staged.pieces),

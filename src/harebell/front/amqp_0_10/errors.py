@@ -112,15 +112,15 @@ def close_text(code: int, text: str) -> str:
     """Return the reply text of a connection.close, cut to the 255 bytes of a str8."""
     name = CLOSE_NAMES.get(code)
     full = encodable(text if name is None else f"{name}: {text}")
-    octets = full.encode()
-    return full if len(octets) <= _REPLY_TEXT else _cut(octets)
+    data = full.encode()
+    return full if len(data) <= _REPLY_TEXT else _cut(data)
 
 
 _REPLY_TEXT = 255
 
 
-def _cut(octets: bytes) -> str:
-    return octets[: _REPLY_TEXT - 3].decode(errors="ignore") + "..."
+def _cut(data: bytes) -> str:
+    return data[: _REPLY_TEXT - 3].decode(errors="ignore") + "..."
 
 
 def connection_error(code: int, text: str) -> ProtocolError:

@@ -34,13 +34,13 @@ _ACCEPT_MODE = 2
 
 def take(session: Session, assembly: Assembly) -> None:
     """Execute an assembled command; an error ends the session."""
-    octets = assembly.command()
+    data = assembly.command()
     if not session.begin():
         return
     try:
-        _carry_out(session, octets, assembly)
+        _carry_out(session, data, assembly)
     except Exception as error:
-        session.caught(error, *octets[:2].ljust(2, b"\0"))
+        session.caught(error, *data[:2].ljust(2, b"\0"))
 
 
 def _bodiless(given: Properties) -> Properties:
@@ -55,8 +55,8 @@ def _bodiless(given: Properties) -> Properties:
     )
 
 
-def _carry_out(session: Session, octets: bytes, assembly: Assembly) -> None:
-    sync, command = AMQP_0_10.decode_command(octets)
+def _carry_out(session: Session, data: bytes, assembly: Assembly) -> None:
+    sync, command = AMQP_0_10.decode_command(data)
     if assembly.too_large:
         most = session.connection.message_max
         text = f"message size {assembly.size} is larger than configured max size {most}"
@@ -67,7 +67,7 @@ def _carry_out(session: Session, octets: bytes, assembly: Assembly) -> None:
         found, key, properties = read_header(header)
         if not assembly.has_body:
             properties = _bodiless(properties)
-        flags = found | flags_of(command, sync, bool(octets[_FLAGS] & _ACCEPT_MODE))
+        flags = found | flags_of(command, sync, bool(data[_FLAGS] & _ACCEPT_MODE))
         session.publish(flags, command.destination or "", key, properties, body)
         return
     content_handler = CONTENT_COMMANDS.get(kind)

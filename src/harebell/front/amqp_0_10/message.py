@@ -198,7 +198,7 @@ def set_flow_mode(session: Session, command: commands.MessageSetFlowMode) -> Non
     if command.flow_mode > 1:
         raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no flow mode {command.flow_mode}", 1)
     window = bool(command.flow_mode)
-    if window != subscription.window and (subscription.messages or subscription.octets):
+    if window != subscription.window and (subscription.messages or subscription.byte_count):
         text = f"'{subscription.tag}' has credit left: stop or flush it before the mode changes"
         raise ExecutionError(ILLEGAL_STATE, text, 1)
     subscription.window = window

@@ -9,7 +9,7 @@ from harebell.base.message import Message
 from harebell.kernels.transfers import SegmentBuffer
 
 _COST = 64
-"""Octets that an entry takes beside what it holds."""
+"""Bytes that an entry takes beside what it holds."""
 _Entry = tuple[int, bytes, bool, Message | None, bytes, bytes]
 
 
@@ -17,14 +17,14 @@ class Replay:
     """The broker's commands that the peer has not confirmed, by number.
 
     Attributes:
-        octets: their approximate size.
+        byte_count: their approximate size.
     """
 
-    __slots__ = ("_entries", "octets")
+    __slots__ = ("_entries", "byte_count")
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
-        self.octets = 0
+        self.byte_count = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -32,12 +32,12 @@ class Replay:
     def transfer(self, number: int, command: bytes, redelivered: bool, message: Message) -> None:
         """Keep a delivery."""
         self._entries[number] = (number, command, redelivered, message, b"", b"")
-        self.octets += len(message.body) + len(message.raw) + _COST
+        self.byte_count += len(message.body) + len(message.raw) + _COST
 
     def content(self, number: int, command: bytes, header: bytes, body: bytes) -> None:
         """Keep any other command."""
         self._entries[number] = (number, command, False, None, header, body)
-        self.octets += len(command) + len(header) + len(body) + _COST
+        self.byte_count += len(command) + len(header) + len(body) + _COST
 
     def drop(self, first: int, last: int) -> None:
         """Drop commands that the peer has confirmed."""
@@ -48,9 +48,9 @@ class Replay:
         for number in gone:
             _, command, _, message, header, body = self._entries.pop(number)
             if message is not None:
-                self.octets -= len(message.body) + len(message.raw) + _COST
+                self.byte_count -= len(message.body) + len(message.raw) + _COST
             else:
-                self.octets -= len(command) + len(header) + len(body) + _COST
+                self.byte_count -= len(command) + len(header) + len(body) + _COST
 
     def first(self, otherwise: int) -> int:
         """Return the lowest number that is kept."""

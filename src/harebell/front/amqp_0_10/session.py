@@ -284,7 +284,7 @@ class Session(SessionLayer):
 
     def has_uncommitted(self) -> bool:
         """True if publishes wait for the commit of a transaction."""
-        return isinstance(self.transaction, Transaction) and self.transaction.octets > 0
+        return isinstance(self.transaction, Transaction) and self.transaction.byte_count > 0
 
     # --- deliveries -----------------------------------------------------------------------------
 
@@ -369,8 +369,8 @@ class Session(SessionLayer):
         served: dict[Queue, None] = {}
         for number in self._within(self.windowed, first, last):
             kept = self.windowed.take(number)
-            consumer, octets = kept if isinstance(kept, tuple) else (kept, 0)
-            consumer.give_back(octets)
+            consumer, byte_count = kept if isinstance(kept, tuple) else (kept, 0)
+            consumer.give_back(byte_count)
             served[consumer.queue] = None
         for queue in served:
             if not queue.deleted:

@@ -47,8 +47,8 @@ _HELD = 1 << 60
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 _TRANSFER = (4, 1)
 _MS = 1000
-_TEXT_OCTETS = 1024
-"""Octets of a description; more would be cut by clients anyway."""
+_TEXT_BYTES = 1024
+"""Bytes of a description; more would be cut by clients anyway."""
 _MOST = 1 << 30
 """Numbers that a range may span; serial arithmetic ends at twice as many."""
 _ASK = 1 << 16
@@ -291,7 +291,7 @@ class SessionLayer(SessionPort):
         if connection.congested or connection.out.size >= _OUTPUT_HIGH:
             connection.starved = True
             return False
-        return self.replay is None or self.replay.octets < REPLAY_BYTES
+        return self.replay is None or self.replay.byte_count < REPLAY_BYTES
 
     def deliver(self, command: bytes, redelivered: bool, message: Message) -> int:
         """Send a delivery; returns its number.
@@ -376,9 +376,9 @@ class SessionLayer(SessionPort):
         text = described(code, text)
         connection.log("error", f"{connection.peer}: {self!r} ended: {text}")
         self.complete_behind()
-        octets = text.encode()
-        if len(octets) > _TEXT_OCTETS:
-            text = octets[:_TEXT_OCTETS].decode(errors="ignore") + "..."
+        data = text.encode()
+        if len(data) > _TEXT_BYTES:
+            text = data[:_TEXT_BYTES].decode(errors="ignore") + "..."
         exception = commands.ExecutionException(
             error_code=code,
             command_id=wrapped(self.current),

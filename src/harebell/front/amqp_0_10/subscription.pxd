@@ -16,13 +16,13 @@ cdef class Subscription(Consumer):
     cdef public bint accept
     cdef public bint acquire
     cdef public long long messages
-    cdef public long long octets
+    cdef public long long byte_count
     cdef public bint window
 
     cpdef bint ready(self) except -1
     cpdef bint fits(self, Message message) except -1
     cdef bint _next_fits(self) except -1
     cdef long long _size(self, Message message) except -1
-    @cython.locals(session=Session, octets="long long", number="long long")
+    @cython.locals(session=Session, byte_count="long long", number="long long")
     cpdef int deliver(self, Message message, long long position, bint redelivered) except -1
     cpdef int again(self) except -1

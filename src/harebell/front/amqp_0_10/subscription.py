@@ -43,7 +43,7 @@ class Subscription(Consumer):
         **options: as for `Consumer`.
 
     Attributes:
-        messages, octets: the remaining credit in messages and bytes; -1 is no limit.
+        messages, bytes: the remaining credit in messages and bytes; -1 is no limit.
         window: whether completion returns credit.
     """
 
@@ -53,8 +53,8 @@ class Subscription(Consumer):
         "_session",
         "accept",
         "acquire",
+        "byte_count",
         "messages",
-        "octets",
         "window",
     )
 
@@ -73,7 +73,7 @@ class Subscription(Consumer):
         self.accept = accept
         self.acquire = acquire
         self.messages = 0
-        self.octets = 0
+        self.byte_count = 0
         self.window = True
         self._peeks = acquire and isinstance(queue, MessageQueue)
         transfer = MessageTransfer(tag, int(not accept), int(not acquire))
@@ -83,13 +83,13 @@ class Subscription(Consumer):
 
     def ready(self) -> bool:
         """True if there is credit, and space in the connection's output."""
-        if self.messages == 0 or self.octets == 0 or not self._session.can_send():
+        if self.messages == 0 or self.byte_count == 0 or not self._session.can_send():
             return False
-        return self.octets < 0 or not self._peeks or self._next_fits()
+        return self.byte_count < 0 or not self._peeks or self._next_fits()
 
     def fits(self, message: Message) -> bool:
         """True if the credit in bytes is enough for a message."""
-        return self.octets < 0 or self._size(message) <= self.octets
+        return self.byte_count < 0 or self._size(message) <= self.byte_count
 
     def _next_fits(self) -> bool:
         """True if the credit in bytes is enough for the first message of the queue.
@@ -126,20 +126,20 @@ class Subscription(Consumer):
         if unit == 0:
             self.messages = _added(self.messages, value)
         else:
-            self.octets = _added(self.octets, value)
+            self.byte_count = _added(self.byte_count, value)
 
-    def give_back(self, octets: int) -> None:
+    def give_back(self, byte_count: int) -> None:
         """Give back the credit of a delivery that the peer has completed."""
         if self.window:
             if self.messages >= 0:
                 self.messages += 1
-            if self.octets >= 0:
-                self.octets += octets
+            if self.byte_count >= 0:
+                self.byte_count += byte_count
 
     def stop(self) -> None:
         """Remove all credit."""
         self.messages = 0
-        self.octets = 0
+        self.byte_count = 0
 
     # --- deliveries -----------------------------------------------------------------------------
 
@@ -148,15 +148,15 @@ class Subscription(Consumer):
         session = self._session
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
-        octets = 0
-        if self.octets > 0:
-            octets = self._size(message)
-            self.octets = max(self.octets - octets, 0)
+        byte_count = 0
+        if self.byte_count > 0:
+            byte_count = self._size(message)
+            self.byte_count = max(self.byte_count - byte_count, 0)
         number = session.deliver(self._command, redelivered, message)
         if self.messages > 0:
             self.messages -= 1
-        if self.window and (self.messages >= 0 or octets):
-            session.windowed.put(number, (self, octets) if octets else self)
+        if self.window and (self.messages >= 0 or byte_count):
+            session.windowed.put(number, (self, byte_count) if byte_count else self)
         if position >= 0:
             if self.accept:
                 entry = new_delivery(self.queue, self, position, number, redelivered)

@@ -117,20 +117,20 @@ class TransitionalChannel(WindowedChannel):
         """Convert the headers of a property list to types that the client can read."""
         return readable(self.connection, raw, class_id)
 
-    def write_frames(self, octets: bytes) -> None:
+    def write_frames(self, data: bytes) -> None:
         """Write the frames of a method with content."""
         self.sent = after(self.sent)
-        self._write(octets)
+        self._write(data)
 
-    def _write(self, octets: bytes, *, kept: bool = True) -> None:
+    def _write(self, data: bytes, *, kept: bool = True) -> None:
         """Write frames; a session that can be resumed keeps them until the client has them."""
         session = self.session
         if kept and session is not None and session.replay is not None:
-            session.replay.keep(split(octets))
+            session.replay.keep(split(data))
             if self.detached or session.resuming:
                 return
             self._solicit(session)
-        self.connection.out.raw(octets)
+        self.connection.out.raw(data)
         self.connection.touch()
 
     def _solicit(self, session: Session) -> None:

@@ -13,7 +13,7 @@ from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
 from harebell.front.common.errors import soft
 from harebell.model.xa import Branches, Outcome
 from harebell.model.xa_states import Status
-from harebell.model.xid import Xid, xid_of_octets
+from harebell.model.xid import Xid, xid_of_bytes
 from harebell.wire.v09 import methods_session as methods
 from harebell.wire.v09.method import Method
 
@@ -50,7 +50,7 @@ def _perform(
 
     def doing() -> Slices[Outcome]:
         with guarded(channel, ids, method.ticket):
-            xid = xid_of_octets(method.xid)
+            xid = xid_of_bytes(method.xid)
             return (yield from call(channel.vhost.name, xid, channel.connection.user))
 
     def done(outcome: Outcome) -> None:
@@ -88,7 +88,7 @@ def rollback(channel: TransitionalChannel, method: methods.DtxCoordinationRollba
 def forget(channel: TransitionalChannel, method: methods.DtxCoordinationForget) -> None:
     """dtx-coordination.forget: complete when the decision is removed from disk."""
     with guarded(channel, (_CLASS, _FORGET), method.ticket):
-        xid = xid_of_octets(method.xid)
+        xid = xid_of_bytes(method.xid)
         outcome = _branches(channel).forget(channel.vhost.name, xid, channel.connection.user)
     if outcome.ticket > channel.connection.commit.done:
         channel.completions.wait(outcome.ticket)
@@ -97,7 +97,7 @@ def forget(channel: TransitionalChannel, method: methods.DtxCoordinationForget) 
 def get_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationGetTimeout) -> None:
     """dtx-coordination.get-timeout: it has no ticket."""
     with guarded(channel, (_CLASS, _GET_TIMEOUT), 0):
-        xid = xid_of_octets(method.xid)
+        xid = xid_of_bytes(method.xid)
         seconds = _branches(channel).timeout(channel.vhost.name, xid, channel.connection.user)
     answer = methods.DtxCoordinationGetTimeoutOk(timeout=seconds)
     channel.connection.send(channel.number, answer)
@@ -106,7 +106,7 @@ def get_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationGet
 def set_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationSetTimeout) -> None:
     """dtx-coordination.set-timeout: the time starts now."""
     with guarded(channel, (_CLASS, _SET_TIMEOUT), method.ticket):
-        xid = xid_of_octets(method.xid)
+        xid = xid_of_bytes(method.xid)
         user = channel.connection.user
         _branches(channel).set_timeout(channel.vhost.name, xid, user, method.timeout)
 
@@ -131,12 +131,12 @@ def _table(xids: Sequence[Xid]) -> bytes:
     The specification requires this type, whatever types the peer has used; no other type can hold
     the value.
     """
-    found = b"".join([_LONGSTR + _sized(xid.octets()) for xid in xids])
+    found = b"".join([_LONGSTR + _sized(xid.encode()) for xid in xids])
     return _sized(bytes([len(_NAME)]) + _NAME + _SEQUENCE + _sized(found))
 
 
-def _sized(octets: bytes) -> bytes:
-    return len(octets).to_bytes(4) + octets
+def _sized(data: bytes) -> bytes:
+    return len(data).to_bytes(4) + data
 
 
 HANDLERS = {

@@ -8,7 +8,7 @@ from harebell.front.amqp_0_9_1.branch_work import BranchWork
 from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
 from harebell.front.common.errors import soft
 from harebell.model.association import Association
-from harebell.model.xid import xid_of_octets
+from harebell.model.xid import xid_of_bytes
 from harebell.wire.v09 import methods_session as methods
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def select(channel: TransitionalChannel, method: methods.DtxDemarcationSelect) -
 def start(channel: TransitionalChannel, method: methods.DtxDemarcationStart) -> None:
     """dtx-demarcation.start: later commands belong to the branch, unless it is refused."""
     with guarded(channel, (_CLASS, _START), method.ticket):
-        xid = xid_of_octets(method.xid)
+        xid = xid_of_bytes(method.xid)
         association = _association(channel)
         if channel.transaction is not None and association.branch is None:
             text = f"xid {xid} cannot be started: the session has transactions of its own"
@@ -55,9 +55,7 @@ def end(channel: TransitionalChannel, method: methods.DtxDemarcationEnd) -> None
     with guarded(channel, (_CLASS, _END), method.ticket):
         association = _association(channel)
         worked = association.branch is not None
-        status = association.end(
-            xid_of_octets(method.xid), fail=method.fail, suspend=method.suspend
-        )
+        status = association.end(xid_of_bytes(method.xid), fail=method.fail, suspend=method.suspend)
         if worked and association.branch is None:
             channel.transaction = None
     channel.connection.send(channel.number, methods.DtxDemarcationEndOk(status))

@@ -89,9 +89,9 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
         and table.dialect is FieldDialect.PLAIN is dialect
     ):
         return message
-    octets = encode_typed(table | added, dialect)
+    data = encode_typed(table | added, dialect)
     flags = int.from_bytes(raw[:_FLAGS]) | _HEADERS
-    changed = flags.to_bytes(_FLAGS) + raw[_FLAGS:at] + octets + raw[end:]
+    changed = flags.to_bytes(_FLAGS) + raw[_FLAGS:at] + data + raw[end:]
     properties = Properties(changed, message.delivery_mode, message.priority, True)
     return new_message(message.exchange, message.routing_key, properties, message.body)
 

@@ -28,7 +28,7 @@ from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, encode_type
 
 _MS = 1000
 _APPEND_OVERHEAD = 4 + 4 + 4
-"""An append beside its name and octets: class and method id, and two lengths."""
+"""An append beside its name and bytes: class and method id, and two lengths."""
 _OFFSET = "x-stream-offset"
 _DELIVERIES = "x-delivery-count"
 

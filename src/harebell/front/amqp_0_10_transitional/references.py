@@ -25,7 +25,7 @@ _CLASS = 120
 _FREED_PER_UNIT = 13_000
 """Bytes that the system takes back in a microsecond."""
 _TINY = 4096
-"""Octets of a piece below which it is joined to its neighbours at once."""
+"""Bytes of a piece below which it is joined to its neighbours at once."""
 
 
 class Reference:
@@ -47,17 +47,17 @@ class Reference:
         self.waiting: list[Any] = []
         self.saved: Key | None = None
 
-    def append(self, octets: bytes) -> None:
+    def append(self, data: bytes) -> None:
         """Add a piece; small ones are joined, so that they take no more memory than their bytes."""
-        self.size += len(octets)
-        if len(octets) >= _TINY:
-            self._parts.append(octets)
-        elif octets:
+        self.size += len(data)
+        if len(data) >= _TINY:
+            self._parts.append(data)
+        elif data:
             last = self._parts[-1] if len(self._parts) > self._marked[0] else None
             if isinstance(last, bytearray):
-                last += octets
+                last += data
             else:
-                self._parts.append(bytearray(octets))
+                self._parts.append(bytearray(data))
 
     def mark(self) -> tuple[int, list[bytes]]:
         """Mark everything received so far as part of a checkpoint.
@@ -117,17 +117,17 @@ class References:
         """
         return self._begin(name, 60)
 
-    def append(self, name: bytes, octets: bytes) -> None:
+    def append(self, name: bytes, data: bytes) -> None:
         """message.append.
 
         Raises:
             ProtocolError: 503 for a name that is not open, 311 for a body over the limit.
         """
         reference = self.get(name, 80)
-        if reference.size + len(octets) > self._most:
-            raise too_large(reference.size + len(octets), self._most, 80)
-        reference.append(octets)
-        self._count(len(octets))
+        if reference.size + len(data) > self._most:
+            raise too_large(reference.size + len(data), self._most, 80)
+        reference.append(data)
+        self._count(len(data))
 
     def close(self, name: bytes) -> Reference:
         """message.close: end the body; its name can be used again.
@@ -224,9 +224,9 @@ class References:
         reference = self._open[name] = Reference()
         return reference
 
-    def _count(self, octets: int) -> None:
-        self._gauge.add(octets)
-        self._gauge.unread += octets
+    def _count(self, byte_count: int) -> None:
+        self._gauge.add(byte_count)
+        self._gauge.unread += byte_count
 
 
 def too_large(size: int, most: int, method_id: int) -> Exception:

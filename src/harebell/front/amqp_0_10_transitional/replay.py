@@ -18,12 +18,12 @@ _OVERHEAD = 8
 _HEAD = 7
 
 
-def split(octets: bytes) -> list[bytes]:
+def split(data: bytes) -> list[bytes]:
     """Split bytes into frames."""
     frames, at = [], 0
-    while at < len(octets):
-        end = at + _OVERHEAD + int.from_bytes(octets[at + 3 : at + _HEAD])
-        frames.append(octets[at:end])
+    while at < len(data):
+        end = at + _OVERHEAD + int.from_bytes(data[at + 3 : at + _HEAD])
+        frames.append(data[at:end])
         at = end
     return frames
 
@@ -34,16 +34,16 @@ class Replay:
     Attributes:
         sent: the number of the last frame; 0 before the first.
         acked: the number of the last frame that its client has.
-        octets: the kept bytes.
+        byte_count: the kept bytes.
         solicited: whether session.solicit-ack was sent and is not answered yet.
     """
 
-    __slots__ = ("_frames", "acked", "octets", "sent", "solicited")
+    __slots__ = ("_frames", "acked", "byte_count", "sent", "solicited")
 
     def __init__(self) -> None:
         self.sent = 0
         self.acked = 0
-        self.octets = 0
+        self.byte_count = 0
         self.solicited = False
         self._frames: deque[bytes] = deque()
 
@@ -51,7 +51,7 @@ class Replay:
         """Keep frames that are sent."""
         for frame in frames:
             self._frames.append(frame)
-            self.octets += len(frame)
+            self.byte_count += len(frame)
         self.sent = after(self.sent, len(frames))
 
     def ack(self, mark: int) -> bool:
@@ -62,7 +62,7 @@ class Replay:
         if new > len(self._frames):
             return False
         for _ in range(new):
-            self.octets -= len(self._frames.popleft())
+            self.byte_count -= len(self._frames.popleft())
         self.acked = mark
         self.solicited = False
         return True
@@ -70,12 +70,12 @@ class Replay:
     @property
     def full(self) -> bool:
         """True if deliveries wait until the client acknowledges frames."""
-        return self.octets >= SESSION_REPLAY_BYTES
+        return self.byte_count >= SESSION_REPLAY_BYTES
 
     @property
     def half_full(self) -> bool:
         """True if session.solicit-ack is due."""
-        return self.octets >= SESSION_REPLAY_BYTES // 2
+        return self.byte_count >= SESSION_REPLAY_BYTES // 2
 
     def again(self, number: int) -> list[bytes]:
         """Return the frames to replay, with this channel number."""

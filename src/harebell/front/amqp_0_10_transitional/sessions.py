@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
     from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
 
-_ID_OCTETS = 16
+_ID_BYTES = 16
 _CLASS = b"\0\x14"
 _MS = 1_000
 _BUSY, _UNKNOWN = 405, 404
@@ -100,10 +100,10 @@ def _lifetime(connection: TransitionalConnection, wanted: int) -> int:
 
 def _new_identifier(connection: TransitionalConnection) -> bytes:
     """Make a random UUID (RFC 4122, version 4)."""
-    octets = bytearray(connection.settings.rng(_ID_OCTETS))
-    octets[6] = octets[6] & 0x0F | 0x40
-    octets[8] = octets[8] & 0x3F | 0x80
-    return bytes(octets)
+    data = bytearray(connection.settings.rng(_ID_BYTES))
+    data[6] = data[6] & 0x0F | 0x40
+    data[8] = data[8] & 0x3F | 0x80
+    return bytes(data)
 
 
 def open_(connection: TransitionalConnection, number: int, wanted: int) -> None:

@@ -57,7 +57,7 @@ _TTL_MAX_MS = 315_360_000_000
 """Ten years, as for the expiration of class basic."""
 _GENERIC, _NOT_IMMEDIATE = 0, 1
 """The reject codes of the document."""
-_ID_OCTETS = 16
+_ID_BYTES = 16
 _COPIES = ("CC", "BCC")
 _PLAIN = Properties(b"\0\0")
 
@@ -148,7 +148,7 @@ def _message_id(channel: TransitionalChannel, transfer: Transfer) -> str:
     """Make a unique message id: a random UUID (RFC 4122, version 4)."""
     if not lacks_id(transfer.raw):
         return ""
-    return str(uuid.UUID(bytes=channel.connection.settings.rng(_ID_OCTETS), version=4))
+    return str(uuid.UUID(bytes=channel.connection.settings.rng(_ID_BYTES), version=4))
 
 
 def _routed(
@@ -235,8 +235,8 @@ def _pass_on(channel: TransitionalChannel, queue: Queue, message: Message) -> bo
 
 def _reject(channel: TransitionalChannel, code: int, text: str) -> None:
     """message.reject: refuse the client's transfer."""
-    octets = text.encode(errors="backslashreplace")[:REPLY_TEXT_BYTES]
-    reject = m.MessageReject(code=code, text=octets.decode(errors="ignore"))
+    data = text.encode(errors="backslashreplace")[:REPLY_TEXT_BYTES]
+    reject = m.MessageReject(code=code, text=data.decode(errors="ignore"))
     channel.connection.send(channel.number, reject)
 
 

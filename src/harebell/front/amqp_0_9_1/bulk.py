@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
 from harebell.base.limits import (
-    BULK_OCTETS,
+    BULK_BYTES,
     BULK_READS_PER_TURN,
     BULK_READS_WAITING,
     BULK_ROWS,
@@ -54,7 +54,7 @@ def span(channel: Channel, method: BulkSpan) -> None:
         first=found.first,
         end=found.end,
         messages=found.messages,
-        octets=found.octets,
+        octets=found.byte_count,
         position=found.position,
     )
     channel.connection.send(channel.number, reply)
@@ -150,7 +150,7 @@ def _answer(channel: Channel, method: BulkRead) -> None:
     builder.skip = method.skip_lost
     builder.limit(
         min(method.rows or BULK_ROWS, BULK_ROWS),
-        min(method.octets or BULK_OCTETS, BULK_OCTETS),
+        min(method.octets or BULK_BYTES, BULK_BYTES),
         BULK_SCAN_BYTES,
     )
     _filter(builder, method.filter)

@@ -429,9 +429,9 @@ class Channel(ChannelPort):
         """Return the property list unchanged: clients of 0-9-1 can read all headers."""
         return raw
 
-    def write_frames(self, octets: bytes) -> None:
+    def write_frames(self, data: bytes) -> None:
         """Write the frames of a method with content."""
-        self.connection.out.raw(octets)
+        self.connection.out.raw(data)
         self.connection.touch()
 
     # --- as FileStreamChannel (front/file_stream/file_stream_channel.py) --------------------------
@@ -478,7 +478,7 @@ class Channel(ChannelPort):
         """True if a message is received in part, or publishes wait for their commit."""
         if self.content is not None:
             return True
-        return isinstance(self.transaction, ChannelTransaction) and self.transaction.octets > 0
+        return isinstance(self.transaction, ChannelTransaction) and self.transaction.byte_count > 0
 
     def put_off(self) -> int:
         """Return 0: this version does not report the end of a publish."""

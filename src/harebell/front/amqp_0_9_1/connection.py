@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _IDS = 4
-"""Octets of the class and method numbers at the beginning of a method frame."""
+"""Bytes of the class and method numbers at the beginning of a method frame."""
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 

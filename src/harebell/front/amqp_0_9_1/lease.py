@@ -43,7 +43,7 @@ def open_group(channel: Channel, method: wire.LeaseOpen) -> None:
         channel.vhost, queue, method.group, method.timeout, connection
     )
     claims = [
-        wire.ClaimInfo(claim.number, claim.messages, claim.octets, *group.bounds(claim))
+        wire.ClaimInfo(claim.number, claim.messages, claim.byte_count, *group.bounds(claim))
         for claim in group.claims.values()
     ]
     reply = wire.LeaseOpenOk(
@@ -66,7 +66,7 @@ def claim(channel: Channel, method: wire.LeaseClaim) -> None:
     if made is None:
         connection.send(channel.number, wire.LeaseClaimOk())
         return
-    reply = wire.LeaseClaimOk(made.number, made.messages, made.octets, *group.bounds(made))
+    reply = wire.LeaseClaimOk(made.number, made.messages, made.byte_count, *group.bounds(made))
     _answer(channel, group.queue, reply)
 
 

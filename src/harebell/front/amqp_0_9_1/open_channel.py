@@ -136,7 +136,7 @@ class OpenChannel(Protocol):
     def readable(self, raw: bytes, class_id: int) -> bytes:
         """Convert the headers of a property list to types that the client can read."""
 
-    def write_frames(self, octets: bytes) -> None:
+    def write_frames(self, data: bytes) -> None:
         """Write the frames of a method with content."""
 
     def close(self) -> None:

@@ -57,16 +57,16 @@ class SizedUnacked(Unacked):
 
     Args:
         window: the window that they count against.
-        octets: of its body.
+        byte_count: of its body.
         queue, consumer, position, tag: as for `Unacked`.
     """
 
-    __slots__ = ("octets", "window")
+    __slots__ = ("byte_count", "window")
 
     def __init__(
         self,
         window: Window,
-        octets: int,
+        byte_count: int,
         queue: Queue,
         consumer: Consumer | None,
         position: int,
@@ -74,12 +74,12 @@ class SizedUnacked(Unacked):
     ) -> None:
         super().__init__(queue, consumer, position, tag)
         self.window = window
-        self.octets = octets
-        window.used += octets
+        self.byte_count = byte_count
+        window.used += byte_count
 
     def _leave(self) -> None:
-        self.window.used -= self.octets
-        self.octets = 0
+        self.window.used -= self.byte_count
+        self.byte_count = 0
 
     def forget(self) -> None:
         """Release the consumer's credit: the message is delivered again under another tag."""

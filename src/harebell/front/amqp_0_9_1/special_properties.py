@@ -35,7 +35,7 @@ _PUBLISH = (60, 40)
 _CHECKED = 0x0110
 """The flags of expiration and user-id."""
 _REPLY = 0x0200
-_REPLY_OCTETS = REPLY_TO.encode()
+_REPLY_BYTES = REPLY_TO.encode()
 _COPIES = "CC"
 
 
@@ -51,7 +51,7 @@ def prepared(
     raw = properties.raw
     flags = int.from_bytes(raw[:2])
     copied = properties.has_headers and b"CC" in raw
-    answered = flags & _REPLY and _REPLY_OCTETS in raw
+    answered = flags & _REPLY and _REPLY_BYTES in raw
     if not (flags & _CHECKED or copied or answered):
         if channel.topic is not None:
             check_topic(channel, WRITE, exchange.name, routing_key)

@@ -50,5 +50,5 @@ cdef class BaseConnection(FrameSink):
     cdef public Arrivals arrivals
 
     cpdef int touch(self) except -1
-    @cython.locals(octets="long long")
+    @cython.locals(byte_count="long long")
     cpdef list take_parts(self, double now)

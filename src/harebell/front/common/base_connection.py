@@ -79,7 +79,7 @@ class BaseConnection(FrameSink):
         deadline: when to close the socket unless the handshake continues; 0 for never.
         mechanism: the SASL mechanism of the login.
         announced: connection.created was sent to the event exchange, and connection.closed not yet.
-        traffic: octets in and out; those of all ended connections when it has ended.
+        traffic: bytes in and out; those of all ended connections when it has ended.
         origin: the number of the connection, unique in the process.
         shared: the limits of the classes file and stream that channels share; None at first.
         transport: the socket; None in tests without a server.
@@ -215,10 +215,10 @@ class BaseConnection(FrameSink):
                 self.held = None
         if parts:
             self._sent_at = now
-            octets = 0
+            byte_count = 0
             for part in parts:
-                octets += part.left if isinstance(part, BodyFrames) else len(part)
-            self.traffic.send_oct += octets
+                byte_count += part.left if isinstance(part, BodyFrames) else len(part)
+            self.traffic.send_oct += byte_count
             self.traffic.send_cnt += 1
         return parts
 

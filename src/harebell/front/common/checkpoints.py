@@ -114,15 +114,15 @@ class Checkpoints:
                 return
             self.forget(key)
 
-    def _make_room(self, key: Key, octets: int) -> bool:
+    def _make_room(self, key: Key, byte_count: int) -> bool:
         """Drop older checkpoints for more bytes of one; False if that is not enough."""
-        while self._octets + octets > self._most:
+        while self._octets + byte_count > self._most:
             oldest = next(iter(self._saved))
             if oldest == key:
                 return False
             self.forget(oldest)
         return True
 
-    def _count(self, octets: int) -> None:
-        self._octets += octets
-        self._gauge.add(octets)
+    def _count(self, byte_count: int) -> None:
+        self._octets += byte_count
+        self._gauge.add(byte_count)

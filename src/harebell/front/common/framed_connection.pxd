@@ -8,7 +8,7 @@ cdef class FramedConnection(BaseConnection):
     cdef public bint departed
     cdef public object tasks
 
-    @cython.locals(turns=Turns, octets=Py_ssize_t)
+    @cython.locals(turns=Turns, byte_count=Py_ssize_t)
     cpdef object receive(self, object data, double now)
     cpdef int _take(self, object data) except -1
     cpdef int _put_off(self) except -1

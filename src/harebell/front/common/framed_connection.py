@@ -102,9 +102,9 @@ class FramedConnection(BaseConnection):
     def receive(self, data: bytes | memoryview, now: float) -> None:
         """Process input, or queue it when the user has spent its budget of this turn."""
         self.now = now
-        octets = len(data)
-        if octets:
-            self.traffic.recv_oct += octets
+        byte_count = len(data)
+        if byte_count:
+            self.traffic.recv_oct += byte_count
             self.traffic.recv_cnt += 1
         if self.closing:
             return

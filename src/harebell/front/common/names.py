@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from harebell.base.errors import ErrorKind, Refusal
 
-_GENERATED_OCTETS = 16
+_GENERATED_BYTES = 16
 _LINE_ENDS = str.maketrans("", "", "\r\n")
 
 
@@ -18,7 +18,7 @@ def clean(name: str) -> str:
 
 def generated(prefix: str, rng: Callable[[int], bytes]) -> str:
     """Generate a unique name: `amq.gen-` or `amq.ctag-` and 22 random characters."""
-    return prefix + base64.urlsafe_b64encode(rng(_GENERATED_OCTETS)).rstrip(b"=").decode()
+    return prefix + base64.urlsafe_b64encode(rng(_GENERATED_BYTES)).rstrip(b"=").decode()
 
 
 def meant(name: str, last_queue: str) -> str:

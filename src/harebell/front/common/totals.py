@@ -27,7 +27,7 @@ class Sums:
 
     Attributes:
         counters: of messages.
-        traffic: of octets.
+        traffic: of bytes.
     """
 
     __slots__ = ("counters", "traffic")

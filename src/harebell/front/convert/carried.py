@@ -104,9 +104,9 @@ def _fetch(headers: dict[str, Any], field: str, values: dict[str, Any]) -> None:
 
 def _as_header(value: str) -> str | LongString:
     """Return a text as a header value; one that is not UTF-8 stays bytes."""
-    octets = value.encode(errors="surrogateescape")
+    data = value.encode(errors="surrogateescape")
     try:
-        octets.decode()
+        data.decode()
     except UnicodeDecodeError:
-        return LongString(octets)
+        return LongString(data)
     return value

@@ -135,19 +135,19 @@ def from_basic(message: Message) -> Message:
 
 def _text(value: Any) -> str:
     """Return a header that fits into a short string; "" for others."""
-    octets = value.encode(errors="surrogateescape") if isinstance(value, str) else value
-    if not isinstance(octets, bytes) or isinstance(value, bytes) != isinstance(value, LongString):
+    data = value.encode(errors="surrogateescape") if isinstance(value, str) else value
+    if not isinstance(data, bytes) or isinstance(value, bytes) != isinstance(value, LongString):
         return ""
-    return octets.decode(errors="surrogateescape") if len(octets) <= NAME_BYTES else ""
+    return data.decode(errors="surrogateescape") if len(data) <= NAME_BYTES else ""
 
 
 def _header(text: str) -> str | LongString:
     """Return a text as a header value; bytes that are not UTF-8 have a type of their own."""
-    octets = text.encode(errors="surrogateescape")
+    data = text.encode(errors="surrogateescape")
     try:
-        return octets.decode()
+        return data.decode()
     except UnicodeDecodeError:
-        return LongString(octets)
+        return LongString(data)
 
 
 def _ttl(expiration: str) -> int | None:

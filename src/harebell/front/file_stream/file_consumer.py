@@ -66,28 +66,28 @@ class FileUnacked(Unacked):
         consumer: its consumer.
         position: its position in the queue's log.
         tag: its delivery tag.
-        octets: of its body.
+        byte_count: of its body.
 
     Attributes:
         refused: whether the client rejected it with requeue and does not get it again.
     """
 
     def __init__(
-        self, lane: FileLane, consumer: FileConsumer, position: int, tag: int, octets: int
+        self, lane: FileLane, consumer: FileConsumer, position: int, tag: int, byte_count: int
     ) -> None:
         super().__init__(consumer.queue, consumer, position, tag)
         self.lane = lane
-        self.octets = octets
+        self.byte_count = byte_count
         self.refused = False
 
     def settle(self) -> int:
         """Acknowledge the delivery."""
-        self.lane.released(self.octets)
+        self.lane.released(self.byte_count)
         return super().settle()
 
     def reject(self) -> int:
         """Reject the file without requeue."""
-        self.lane.released(self.octets)
+        self.lane.released(self.byte_count)
         return super().reject()
 
     def requeue(self) -> int:
@@ -96,22 +96,22 @@ class FileUnacked(Unacked):
             return self.reject()
         if self.refused:
             self.lane.refused(self.queue, self.position)
-        self.lane.released(self.octets)
+        self.lane.released(self.byte_count)
         return super().requeue()
 
     def give_back(self) -> int:
         """Requeue the message without counting a failed delivery."""
-        self.lane.released(self.octets)
+        self.lane.released(self.byte_count)
         return super().give_back()
 
     def forget(self) -> None:
         """Stop counting it against limits; the file stays unacknowledged."""
-        self.lane.released(self.octets)
+        self.lane.released(self.byte_count)
         super().forget()
 
     def time_out(self) -> int:
         """Requeue the message after the acknowledgement timeout."""
-        self.lane.released(self.octets)
+        self.lane.released(self.byte_count)
         return super().time_out()
 
 

@@ -115,14 +115,14 @@ class FileLane:
         now = self._now
         if now is None or now.opened:
             return
-        octets = len(now.message.body)
+        byte_count = len(now.message.body)
         if not now.consumer.automatic:
-            if not (self.window.fits(octets) and self._shared.fits(octets)):
+            if not (self.window.fits(byte_count) and self._shared.fits(byte_count)):
                 return
-            self.window.add(octets)
-            self._shared.add(octets)
+            self.window.add(byte_count)
+            self._shared.add(byte_count)
         now.opened = True
-        self.channel.say(FileOpen(now.identifier, octets))
+        self.channel.say(FileOpen(now.identifier, byte_count))
 
     def opened(self, staged: int) -> None:
         """file.open-ok: send what the client does not have, and deliver the file.
@@ -153,28 +153,28 @@ class FileLane:
             consumer.queue.settle(now.position)
         else:
             channel.outstanding += 1
-            octets = len(message.body)
-            channel.unacked.put(tag, FileUnacked(self, consumer, now.position, tag, octets))
+            byte_count = len(message.body)
+            channel.unacked.put(tag, FileUnacked(self, consumer, now.position, tag, byte_count))
         self.go_on()
         channel.serve()
 
-    def released(self, octets: int) -> None:
+    def released(self, byte_count: int) -> None:
         """Release the window after a file was acknowledged or requeued."""
         self.channel.outstanding -= 1
-        self._make_room(octets)
+        self._make_room(byte_count)
 
-    def _make_room(self, octets: int) -> None:
-        self.window.remove(octets)
-        self._shared.remove(octets)
+    def _make_room(self, byte_count: int) -> None:
+        self.window.remove(byte_count)
+        self._shared.remove(byte_count)
         for each in self.channel.companions():
             each.files.go_on()
 
     def move(self, shared: Window) -> None:
         """Move the channel to another connection, whose window counts its deliveries."""
         self._shared.count -= self.window.count
-        self._shared.octets -= self.window.octets
+        self._shared.byte_count -= self.window.byte_count
         shared.count += self.window.count
-        shared.octets += self.window.octets
+        shared.byte_count += self.window.byte_count
         self._shared = shared
 
     def cancelled(self, consumer: FileConsumer) -> None:

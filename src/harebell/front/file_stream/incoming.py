@@ -206,8 +206,8 @@ class Arrivals:
                 # Route only once, because routing can have side effects.
                 self._routed = self._route(held.request, held.staged)
             found = self._routed
-            octets = len(found.message.body)
-            if not all(queue.takes(octets) for queue in found.queues if not queue.deleted):
+            byte_count = len(found.message.body)
+            if not all(queue.takes(byte_count) for queue in found.queues if not queue.deleted):
                 self._wait()
                 return
             self._held.popleft()

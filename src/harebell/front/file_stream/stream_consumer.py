@@ -59,7 +59,7 @@ class Packet:
         return min(max(self.message.priority, 0), _HIGHEST)
 
     @property
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """The size of the body in bytes."""
         return len(self.message.body)
 
@@ -91,24 +91,22 @@ class StreamLane:
         """True if the rates allow a packet now."""
         return self.rate.allows(now) and self._shared_rate.allows(now)
 
-    def sent(self, octets: int, now: int) -> None:
+    def sent(self, byte_count: int, now: int) -> None:
         """Count a sent packet."""
-        self.rate.sent(octets, now)
-        self._shared_rate.sent(octets, now)
+        self.rate.sent(byte_count, now)
+        self._shared_rate.sent(byte_count, now)
 
     def free_at(self) -> float:
         """Return when the rates allow the next packet."""
         return max(self.rate.free_at, self._shared_rate.free_at)
 
-    def fits(self, count: int, octets: int) -> bool:
+    def fits(self, count: int, byte_count: int) -> bool:
         """True if that number of packets and bytes may wait."""
         if count == 1:
             return True
         most = _least(self.window.most, self._shared.most) or STREAM_WINDOW_MESSAGES
-        most_octets = (
-            _least(self.window.most_octets, self._shared.most_octets) or STREAM_WINDOW_BYTES
-        )
-        return count <= most and octets <= most_octets
+        most_bytes = _least(self.window.most_bytes, self._shared.most_bytes) or STREAM_WINDOW_BYTES
+        return count <= most and byte_count <= most_bytes
 
     def go_on(self) -> None:
         """Send what changed limits allow."""
@@ -212,22 +210,22 @@ class StreamConsumer(Consumer):
         packet = self._next
         if packet is None:
             return
-        count, octets = len(self._window) + 1, self._octets + packet.octets
-        while not self.lane.fits(count, octets):
+        count, byte_count = len(self._window) + 1, self._octets + packet.byte_count
+        while not self.lane.fits(count, byte_count):
             last = self._least_urgent(packet.level)
             if last is None:
                 return
             self._window.remove(last)
-            self._octets -= last.octets
+            self._octets -= last.byte_count
             self._settled(last)
             self.discarded += 1
-            count, octets = count - 1, octets - last.octets
+            count, byte_count = count - 1, byte_count - last.byte_count
         self._next = None
         at = len(self._window)
         while at and self._window[at - 1].level < packet.level:
             at -= 1
         self._window.insert(at, packet)
-        self._octets += packet.octets
+        self._octets += packet.byte_count
 
     def _least_urgent(self, level: int) -> Packet | None:
         """Return the packet to discard for one of that level: the oldest of the lowest level."""
@@ -240,12 +238,12 @@ class StreamConsumer(Consumer):
 
     def _send(self, packet: Packet) -> None:
         channel, message = self.lane.channel, packet.message
-        self._octets -= packet.octets
+        self._octets -= packet.byte_count
         tag = channel.next_tag
         channel.next_tag = tag + 1
         method = StreamDeliver(self.tag, tag, message.exchange, self.queue.name)
         channel.send_body(method, STREAM, message.raw, message.body)
-        self.lane.sent(packet.octets, channel.connection.broker.clock.steady)
+        self.lane.sent(packet.byte_count, channel.connection.broker.clock.steady)
         if channel.router.tracer is not None:
             delivered(channel, message, self.queue.name, False)
         self._settled(packet)

@@ -11,66 +11,68 @@ class Window:
     """A window: unacknowledged deliveries and their limits; 0 is no limit.
 
     Attributes:
-        most, most_octets: the limits.
-        count, octets: the unacknowledged messages and bytes.
+        most, most_bytes: the limits.
+        count, bytes: the unacknowledged messages and bytes.
     """
 
     def __init__(self) -> None:
         self.most = 0
-        self.most_octets = 0
+        self.most_bytes = 0
         self.count = 0
-        self.octets = 0
+        self.byte_count = 0
 
-    def limit(self, messages: int, octets: int) -> None:
+    def limit(self, messages: int, byte_count: int) -> None:
         """Set other limits; outstanding deliveries are not affected."""
         self.most = messages
-        self.most_octets = octets
+        self.most_bytes = byte_count
 
-    def fits(self, octets: int) -> bool:
+    def fits(self, byte_count: int) -> bool:
         """True if a message of that size may be sent.
 
         One that is larger than the whole window is sent alone, as it could not be sent otherwise.
         """
         if self.most and self.count >= self.most:
             return False
-        return not self.most_octets or not self.count or self.octets + octets <= self.most_octets
+        return (
+            not self.most_bytes or not self.count or self.byte_count + byte_count <= self.most_bytes
+        )
 
-    def add(self, octets: int) -> None:
+    def add(self, byte_count: int) -> None:
         """Count a sent message."""
         self.count += 1
-        self.octets += octets
+        self.byte_count += byte_count
 
-    def remove(self, octets: int) -> None:
+    def remove(self, byte_count: int) -> None:
         """Stop counting a message that is acknowledged or requeued."""
         self.count -= 1
-        self.octets -= octets
+        self.byte_count -= byte_count
 
 
 class Rate:
     """A rate of transfer: after a message nothing is sent until it would have arrived at that rate.
 
     Attributes:
-        octets: bytes per second; 0 is no limit.
+        byte_count: bytes per second; 0 is no limit.
         free_at: when the next message may be sent, in milliseconds of the monotonic clock.
     """
 
     def __init__(self) -> None:
-        self.octets = 0
+        self.byte_count = 0
         self.free_at = 0.0
 
-    def limit(self, octets: int) -> None:
+    def limit(self, byte_count: int) -> None:
         """Set another rate; earlier messages no longer count."""
-        self.octets = octets
+        self.byte_count = byte_count
         self.free_at = 0.0
 
     def allows(self, now: int) -> bool:
         """True if a message may be sent now."""
         # Timers have a resolution of one millisecond: send what is due within it.
-        return not self.octets or self.free_at < now + 1
+        return not self.byte_count or self.free_at < now + 1
 
-    def sent(self, octets: int, now: int) -> None:
+    def sent(self, byte_count: int, now: int) -> None:
         """Count a sent message."""
-        if self.octets:
+        if self.byte_count:
             # A late timer may catch up, but unused rate is not saved beyond that.
             begin = max(self.free_at, float(now - RATE_SLACK_MS))
-            self.free_at = begin + octets * _MS / self.octets
+            self.free_at = begin + byte_count * _MS / self.byte_count

@@ -18,7 +18,7 @@ from harebell.model.resource import precondition
 
 QUEUE_TYPE = "x-queue-type"
 MAX_PRIORITY = "x-max-priority"
-SEGMENT_OCTETS = "x-stream-max-segment-size-bytes"
+SEGMENT_SIZE = "x-stream-max-segment-size-bytes"
 DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 SINGLE_ACTIVE = "x-single-active-consumer"
@@ -53,7 +53,7 @@ COMPARED = (
     CONSUMER_TIMEOUT,
     "x-consumer-disconnected-timeout",
     "x-max-age",
-    SEGMENT_OCTETS,
+    SEGMENT_SIZE,
     "x-stream-filter-size-bytes",
     "x-initial-cluster-size",
     "x-retry-delays",
@@ -207,7 +207,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-max-in-memory-length": ((QUORUM,), _COUNT),
     "x-max-in-memory-bytes": ((QUORUM,), _COUNT),
     "x-max-age": ((STREAM,), _age),
-    SEGMENT_OCTETS: ((STREAM,), _COUNT),
+    SEGMENT_SIZE: ((STREAM,), _COUNT),
     "x-stream-filter-size-bytes": ((STREAM,), _COUNT),
 }
 """Arguments, the types that know them, and what values they take."""
@@ -325,8 +325,8 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
         raise precondition(
             f"invalid arg '{DEAD_LETTER_KEY}' for {thing}: routing_key_but_no_dlx_defined"
         )
-    if arguments.get(SEGMENT_OCTETS, 0) > SEGMENT_MAX_BYTES:
-        raise precondition(f"Exceeded max value for {SEGMENT_OCTETS}")
+    if arguments.get(SEGMENT_SIZE, 0) > SEGMENT_MAX_BYTES:
+        raise precondition(f"Exceeded max value for {SEGMENT_SIZE}")
     if arguments.get("x-stream-filter-size-bytes", _FILTER_SIZES[0]) not in _FILTER_SIZES:
         raise precondition("Invalid value for x-stream-filter-size-bytes")
 
@@ -407,7 +407,7 @@ _ACTED_ON = {
         CONSUMER_TIMEOUT,
         *_LENGTHS,
     ),
-    STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_OCTETS),
+    STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_SIZE),
 }
 
 

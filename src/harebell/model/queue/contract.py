@@ -146,7 +146,7 @@ class Queue:
         """Whether it refuses messages when it is full."""
         return False
 
-    def takes(self, octets: int) -> bool:
+    def takes(self, byte_count: int) -> bool:
         """True if a message of that size would be taken without dropping another one."""
         return True
 

@@ -17,7 +17,7 @@ from harebell.model.queue.arguments import (
     GROUP_KEY,
     MAX_PRIORITY,
     QUORUM,
-    SEGMENT_OCTETS,
+    SEGMENT_SIZE,
     STREAM,
     queue_type,
 )
@@ -165,16 +165,18 @@ def _keyed_order(log: Log, options: Mapping[str, Any]) -> KeyedOrder:
 
 def _stream(plan: Plan) -> Queue:
     store = plan.store
-    wanted = plan.options["arguments"].get(SEGMENT_OCTETS, 0) or store.stream_segment_octets
-    octets = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
-    log = plan.log(keep_all=True, segment_octets=octets)
+    wanted = plan.options["arguments"].get(SEGMENT_SIZE, 0) or store.stream_segment_bytes
+    byte_count = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
+    log = plan.log(keep_all=True, segment_bytes=byte_count)
     offsets = {}
     if plan.restored:
         for (vhost, queue, tag), fields in store.definitions.load(OFFSET_ROWS):
             if (vhost, queue) == (plan.vhost, plan.name):
                 offsets[tag] = fields["position"]
     tracking = Tracking(plan.vhost, plan.name, store.definitions, store.commit, offsets)
-    return StreamQueue(plan.name, plan.vhost, log, store.commit, tracking, octets, **plan.options)
+    return StreamQueue(
+        plan.name, plan.vhost, log, store.commit, tracking, byte_count, **plan.options
+    )
 
 
 _MAKERS: dict[str, Callable[[Plan], Queue]] = {

@@ -46,14 +46,14 @@ class Span:
         first: the first position with a message; `end` without one.
         end: the position behind the last.
         messages: the number of messages, delivered ones included.
-        octets: their size in the log, as far as it is known.
+        byte_count: their size in the log, as far as it is known.
         position: the first position at the requested time or later.
     """
 
     first: int
     end: int
     messages: int
-    octets: int
+    byte_count: int
     position: int
 
 
@@ -74,7 +74,7 @@ def span_of(log: Log, end: int, moment: int, hidden: int) -> Span:
     """
     first = min(log.first(), end)
     position = position_at(log, first, end, moment) if moment else first
-    return Span(first, end, log.live() - hidden, log.octets(), position)
+    return Span(first, end, log.live() - hidden, log.byte_count(), position)
 
 
 def position_at(log: Log, first: int, end: int, moment: int) -> int:

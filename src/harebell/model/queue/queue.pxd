@@ -64,7 +64,7 @@ cdef class MessageQueue(Queue):
     cdef int _publish_local(self, Message message) except -1
     cpdef int begin_batch(self) except -1
     cpdef int stage(self, Message message) except -1
-    @cython.locals(octets="long long")
+    @cython.locals(byte_count="long long")
     cdef int _publish_hidden(self, Message message) except -1
     @cython.locals(expiry=Expiry)
     cdef Message _hide(self, Message message)
@@ -73,7 +73,7 @@ cdef class MessageQueue(Queue):
     @cython.locals(limits=Limits)
     cdef int _end_batch(self, bint roll_back) except -1
     @cython.locals(limits=Limits)
-    cdef bint _refuses(self, Message message, long long ready, long long octets) except -1
+    cdef bint _refuses(self, Message message, long long ready, long long byte_count) except -1
     @cython.locals(limits=Limits)
     cdef int _check_limits(self) except -1
     @cython.locals(

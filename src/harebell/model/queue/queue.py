@@ -183,7 +183,7 @@ class MessageQueue(Queue):
         if limits is not None:
             if limits.counts:
                 if before is not None and before.counts:
-                    limits.octets = before.octets
+                    limits.byte_count = before.byte_count
                     limits.counting = before.counting
                 else:
                     self.begin_count()
@@ -244,7 +244,7 @@ class MessageQueue(Queue):
         order.keep(message)
         if limits is not None:
             self._spares = self._spares or message.family >= _FILE
-            limits.octets += len(message.body)
+            limits.byte_count += len(message.body)
             self._check_limits()
         if message.due:
             self._kept_until(message.due)
@@ -268,7 +268,7 @@ class MessageQueue(Queue):
         local.note(self.order.next_position(message), message.origin)
         self.order.keep(message)
         if self.limits is not None:
-            self.limits.octets += len(message.body)
+            self.limits.byte_count += len(message.body)
         if message.due:
             self._kept_until(message.due)
         self.drain()
@@ -299,8 +299,8 @@ class MessageQueue(Queue):
         """Publish a message while a batch is open."""
         batch = self._batch
         if batch is not None and self.limits is not None:
-            octets = batch.octets + len(message.body)
-            if self._refuses(message, self.order.count + batch.count, octets):
+            byte_count = batch.byte_count + len(message.body)
+            if self._refuses(message, self.order.count + batch.count, byte_count):
                 return _FULL
         message = self._hide(message)
         self.order.keep(message)
@@ -341,7 +341,7 @@ class MessageQueue(Queue):
         if limits is not None and roll_back and limits.counts:
             self.begin_count()
         elif limits is not None:
-            limits.octets += batch.octets
+            limits.byte_count += batch.byte_count
         if batch.expires:
             self._with_expiry().found()
         if limits is not None:
@@ -351,10 +351,10 @@ class MessageQueue(Queue):
 
     # --- limits ---------------------------------------------------------------------------------
 
-    def _refuses(self, message: Message, ready: int, octets: int) -> bool:
+    def _refuses(self, message: Message, ready: int, byte_count: int) -> bool:
         """True if a message is refused; called before it is known whether it becomes ready."""
         limits = self.limits
-        if limits is None or not limits.refuses(ready, octets):
+        if limits is None or not limits.refuses(ready, byte_count):
             return False
         if limits.letters and self.dead_letters is not None:
             self.dead_letters.send_later(message, MAXLEN)
@@ -369,10 +369,10 @@ class MessageQueue(Queue):
         """True if the queue may refuse messages."""
         return self.refuses
 
-    def takes(self, octets: int) -> bool:
+    def takes(self, byte_count: int) -> bool:
         """True if a message of that size would be taken without dropping another one."""
         limits = self.limits
-        if limits is None or not (limits.refusing or limits.full(self.order.count, octets)):
+        if limits is None or not (limits.refusing or limits.full(self.order.count, byte_count)):
             return True
         return not self.order.count and any(consumer.ready() for consumer in self.consumers)
 
@@ -414,7 +414,7 @@ class MessageQueue(Queue):
                 continue
             message = self._take_victim() if order.count > 0 else None
             if message is None:
-                limits.octets = limits.octets if order.count > 0 else 0
+                limits.byte_count = limits.byte_count if order.count > 0 else 0
                 return 0
             dropped += 1
             self.left(message)
@@ -440,10 +440,10 @@ class MessageQueue(Queue):
         if limits is None:
             return 0
         if limits.counting is None or limits.counting.has(self.order.position):
-            limits.octets -= len(message.body)
+            limits.byte_count -= len(message.body)
         if self.ready_count() == 0:
             # Messages that could not be read were never subtracted.
-            limits.octets = 0
+            limits.byte_count = 0
             limits.counting = None
         if limits.refusing and limits.low(self.order.count):
             limits.refusing = False
@@ -453,7 +453,7 @@ class MessageQueue(Queue):
         """Add a message that is ready again, unless the count of a backlog will still reach it."""
         limits = self.limits
         if limits is not None and (limits.counting is None or limits.counting.has(position)):
-            limits.octets += len(message.body)
+            limits.byte_count += len(message.body)
         return 0
 
     def count_at(self, position: int) -> int:
@@ -465,7 +465,7 @@ class MessageQueue(Queue):
         return 0
 
     @property
-    def counts_octets(self) -> bool:
+    def counts_bytes(self) -> bool:
         """Whether the bytes of ready messages are counted."""
         return self.limits is not None and self.limits.counts
 
@@ -473,7 +473,7 @@ class MessageQueue(Queue):
         """Count the bytes of the ready messages, in several turns if they are many."""
         limits = self.limits
         if limits is not None:
-            limits.octets = 0
+            limits.byte_count = 0
             limits.counting = ByteAccount(self.order)
             self._go_on_counting()
         return 0

@@ -12,7 +12,7 @@ cdef int _PENDING
 cdef int _ACCEPTED
 cdef bytes _FILTER_NAME
 cdef int _RECENT
-cdef Py_ssize_t _RECENT_OCTETS
+cdef Py_ssize_t _RECENT_BYTES
 
 cdef class Cursor:
     cdef readonly Consumer consumer
@@ -27,9 +27,9 @@ cdef class StreamQueue(Queue):
     cdef Log _log
     cdef Commit _commit
     cdef object _tracking
-    cdef long long _declared_octets
-    cdef long long _segment_octets
-    cdef long long _max_octets
+    cdef long long _declared_bytes
+    cdef long long _segment_bytes
+    cdef long long _max_bytes
     cdef long long _max_age
     cdef long long _grown
     cdef long long _visible

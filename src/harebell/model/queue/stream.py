@@ -62,7 +62,7 @@ _PENDING = PENDING
 _ACCEPTED = ACCEPTED
 _FILTER_NAME = FILTER_VALUE.encode()
 _RECENT = STREAM_RECENT_MESSAGES - 1
-_RECENT_OCTETS = STREAM_RECENT_BODY_BYTES
+_RECENT_BYTES = STREAM_RECENT_BODY_BYTES
 
 
 class Cursor:
@@ -108,7 +108,7 @@ class StreamQueue(Queue):
         log: keeps its messages.
         commit: the group commit of the store.
         tracking: the stored offsets of consumer tags.
-        segment_octets: bytes that are published between two checks of retention.
+        segment_bytes: bytes that are published between two checks of retention.
         **options: as for `Queue`.
     """
 
@@ -119,7 +119,7 @@ class StreamQueue(Queue):
         log: Log,
         commit: Commit,
         tracking: Tracking,
-        segment_octets: int,
+        segment_bytes: int,
         **options: Any,
     ) -> None:
         super().__init__(name, vhost, **options)
@@ -128,9 +128,9 @@ class StreamQueue(Queue):
         self._log = log
         self._commit = commit
         self._tracking = tracking
-        self._declared_octets = segment_octets
-        self._segment_octets = segment_octets
-        self._max_octets = 0
+        self._declared_bytes = segment_bytes
+        self._segment_bytes = segment_bytes
+        self._max_bytes = 0
         self._max_age = 0
         self._grown = 0
         # What is on disk, and the visible part of it: without the rows of an open batch.
@@ -161,13 +161,13 @@ class StreamQueue(Queue):
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set the retention: how many bytes are kept, and for how long."""
-        self._max_octets = settings.get("max-length-bytes", 0)
+        self._max_bytes = settings.get("max-length-bytes", 0)
         self._max_age = span_ms(settings.get("max-age", "")) or 0
-        wanted = settings.get("stream-max-segment-size-bytes", 0) or self._declared_octets
-        if wanted != self._declared_octets:
+        wanted = settings.get("stream-max-segment-size-bytes", 0) or self._declared_bytes
+        if wanted != self._declared_bytes:
             wanted = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
-        if wanted != self._segment_octets:
-            self._segment_octets = wanted
+        if wanted != self._segment_bytes:
+            self._segment_bytes = wanted
             self._log.cut_at(wanted)
 
     # --- messages in ----------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class StreamQueue(Queue):
         if self._locals and message.origin:
             self._note_origin(position, message.origin)
         self._grown += len(message.body) + len(message.raw)
-        if self._grown >= self._segment_octets:
+        if self._grown >= self._segment_bytes:
             self._retain()
         ticket = self._commit.ticket
         if self._commit.done >= ticket:
@@ -267,9 +267,9 @@ class StreamQueue(Queue):
     def _retain(self) -> int:
         """Remove whole segments that exceed the size or age limit."""
         self._grown = 0
-        if self._max_octets or self._max_age:
+        if self._max_bytes or self._max_age:
             moment = max(self._clock.ms - self._max_age, 0) if self._max_age else 0
-            self._log.retain(self._max_octets, moment)
+            self._log.retain(self._max_bytes, moment)
             self._share()
         return 0
 
@@ -367,7 +367,7 @@ class StreamQueue(Queue):
                     # The log in memory returns the same object, which other queues may hold too.
                     message = copy_message(message, message.exchange, message.routing_key)
                 message.offset = position
-                if self._shared and len(message.body) <= _RECENT_OCTETS:
+                if self._shared and len(message.body) <= _RECENT_BYTES:
                     self._recent[position & _RECENT] = message
             if cursor.wanted is not None and not self._wants(cursor, message):
                 position += 1

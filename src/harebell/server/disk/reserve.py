@@ -27,22 +27,22 @@ class Reserve:
         total: size of the file system in bytes; the reserve is smaller on a small one.
 
     Attributes:
-        octets: size of the file in bytes.
+        byte_count: size of the file in bytes.
         spent: true if the file was deleted and has to be created again.
     """
 
     def __init__(self, folder: Path, total: int) -> None:
-        self.octets = min(RESERVE_BYTES, total // RESERVE_SHARE)
+        self.byte_count = min(RESERVE_BYTES, total // RESERVE_SHARE)
         self.spent = True
         self._path = folder / NAME
 
     def renew(self, free: int) -> None:
         """Create the file if `free` bytes are at least twice its size."""
         with suppress(OSError):
-            if self._path.stat().st_size >= self.octets:
+            if self._path.stat().st_size >= self.byte_count:
                 self.spent = False
                 return
-        if free < 2 * self.octets:
+        if free < 2 * self.byte_count:
             return
         self.spent = False
         try:
@@ -65,6 +65,6 @@ class Reserve:
     def _make(self) -> None:
         handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
         try:
-            os.posix_fallocate(handle, 0, max(self.octets, 1))
+            os.posix_fallocate(handle, 0, max(self.byte_count, 1))
         finally:
             os.close(handle)

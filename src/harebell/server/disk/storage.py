@@ -103,10 +103,10 @@ class Storage:
             self.wall,
             os.urandom,
             self.damage.report,
-            segment_octets=config.segment_bytes,
+            segment_bytes=config.segment_bytes,
             clean=self.definitions.was_clean,
         )
-        self.store.stream_segment_octets = config.stream_segment_bytes
+        self.store.stream_segment_bytes = config.stream_segment_bytes
         self.store.interval_ms = config.durability_interval_ms
         self.store.durability = durability
         self.free_limit = free_limit(config.disk_free_limit, self.files.total())
@@ -160,7 +160,7 @@ class Storage:
         free = f"{self.free} octets are free, disk_free_limit is {self.free_limit}"
         if not self.reserve.spent:
             return free
-        return f"{free}, and {2 * self.reserve.octets} are needed after the disk was full"
+        return f"{free}, and {2 * self.reserve.byte_count} are needed after the disk was full"
 
     def _mark(self, *, clean: bool) -> None:
         """Write the mark of a clean shutdown; on a full disk, use the reserve."""

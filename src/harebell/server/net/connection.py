@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harebell.server.app import App
     from harebell.server.net.tls import ServerTls
 
-_INT_OCTETS = 4
+_INT_BYTES = 4
 _IPV4_IN_IPV6 = "::ffff:"
 """Clients of IPv4 have addresses with this prefix at a listener on `::`."""
 
@@ -226,14 +226,14 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection, transport = self.connection, self.transport
         if connection is None or transport is None:
             return False
-        return connection.held is not None or connection.out.size > 0 or self._unsent_octets() > 0
+        return connection.held is not None or connection.out.size > 0 or self._unsent_bytes() > 0
 
     def unread(self) -> bool:
         """True if the kernel has unread bytes from the peer."""
         link = None if self.transport is None else self.transport.get_extra_info("socket")
         if link is None:
             return False
-        count = bytearray(_INT_OCTETS)
+        count = bytearray(_INT_BYTES)
         try:
             fcntl.ioctl(link.fileno(), termios.FIONREAD, count)
         except OSError:
@@ -287,7 +287,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         finally:
             self._plain = None
 
-    def _unsent_octets(self) -> int:
+    def _unsent_bytes(self) -> int:
         assert self.transport is not None, "there was somewhere to write to"
         return self.transport.get_write_buffer_size() + self._rest.left
 
@@ -344,7 +344,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._resting
             or connection.paused
             or connection.held_back
-            or (connection.congested and self._unsent_octets() > OUTPUT_STOP_BYTES)
+            or (connection.congested and self._unsent_bytes() > OUTPUT_STOP_BYTES)
         )
         if wanted and not self._reading:
             self._reading = True

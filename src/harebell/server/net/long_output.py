@@ -29,16 +29,16 @@ class LongOutput:
             self.left += len(part)
             self._parts.append(memoryview(part))
 
-    def take(self, octets: int) -> bytes | memoryview:
-        """Take about `octets` bytes of the first part; frames of a body are not split."""
+    def take(self, byte_count: int) -> bytes | memoryview:
+        """Take about `byte_count` bytes of the first part; frames of a body are not split."""
         first = self._parts[0]
         piece: bytes | memoryview
         if isinstance(first, BodyFrames):
-            piece = first.take(octets)
+            piece = first.take(byte_count)
             rest = first.left
         else:
-            piece = first[:octets]
-            self._parts[0] = first[octets:]
+            piece = first[:byte_count]
+            self._parts[0] = first[byte_count:]
             rest = len(first) - len(piece)
         if not rest:
             self._parts.popleft()

@@ -101,7 +101,7 @@ def whole(minimum: int, maximum: int | None = None) -> Callable[[str, str], int]
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
 _OCTETS = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
-_OCTETS_END = 2**63
+_SIZE_END = 2**63
 _LETTERS = "abcdefghijklmnopqrstuvwxyz "
 
 
@@ -136,20 +136,20 @@ def _seconds(value: str) -> float:
         return -1.0
 
 
-def read_octets(name: str, value: str) -> int:
+def read_size(name: str, value: str) -> int:
     """Parse a size with its unit, in bytes."""
     text = value.strip().lower()
     digits = text.rstrip(_LETTERS)
     unit = text[len(digits) :].strip()
     try:
-        octets = int(digits.replace("_", "")) * _OCTETS[unit]
+        byte_count = int(digits.replace("_", "")) * _OCTETS[unit]
     except (KeyError, ValueError):
-        octets = 0
-    if not 1 <= octets < _OCTETS_END:
+        byte_count = 0
+    if not 1 <= byte_count < _SIZE_END:
         raise OptionError(
             f"the option {name} must be a size above 0 such as 64m, 512k or 1000000, not {value!r}"
         )
-    return octets
+    return byte_count
 
 
 def read_flag(name: str, value: str) -> bool:

@@ -115,11 +115,11 @@ def _text(values: pa.Array) -> _Parsed:
     # The slow path, for invalid UTF-8 only: replace what is invalid by U+FFFD.
     bad = []
     texts = []
-    for row, octets in enumerate(values.to_pylist()):
+    for row, data in enumerate(values.to_pylist()):
         try:
-            texts.append(octets.decode())
+            texts.append(data.decode())
         except UnicodeDecodeError as error:
-            texts.append(octets.decode(errors="replace"))
+            texts.append(data.decode(errors="replace"))
             bad.append((row, f"it is not UTF-8: {error.reason} at octet {error.start}"))
     return pa.array(texts, pa.string()), bad
 

@@ -60,7 +60,7 @@ def claim_together(
 def _sent(channel: Channel, ask: ClaimRequest) -> tuple[Call[int] | None, Call[ClaimInfo | None]]:
     core, of = channel.core, (ask.queue, ask.group, ask.epoch)
     committed = leases.lease_commit(core, *of, ask.commit) if ask.commit else None
-    return committed, leases.lease_claim(core, *of, ask.messages, ask.octets)
+    return committed, leases.lease_claim(core, *of, ask.messages, ask.byte_count)
 
 
 def _answered(call: Call[Any]) -> bool:

@@ -62,7 +62,7 @@ class ClaimRequest(NamedTuple):
         epoch: of the group.
         commit: the claim up to which everything is committed first; 0 for none.
         messages: maximum number of messages.
-        octets: maximum bytes of messages; 0 for no limit.
+        byte_count: maximum bytes of messages; 0 for no limit.
     """
 
     queue: str
@@ -70,7 +70,7 @@ class ClaimRequest(NamedTuple):
     epoch: int
     commit: int
     messages: int
-    octets: int
+    byte_count: int
 
 
 class LeasedReader:
@@ -130,7 +130,7 @@ class LeasedReader:
         self._left = self._waiting()
         self._over = False
 
-    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Commit what Spark has committed, and make the next claim."""
         here = self._own(start)
         if self._over:
@@ -141,22 +141,22 @@ class LeasedReader:
         if following:
             # Claimed by a process that died before Spark logged the offset.
             return replace(here, claim=following[0])
-        return self._claimed(here, max_messages, octets)
+        return self._claimed(here, max_messages, byte_count)
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, byte_count: int | None
     ) -> QueueOffset:
         """Make one more claim."""
         here = self._own(end)
         group = self._held(here)
         if any(number > here.claim for number in group.claims):
             return here
-        return self._claimed(here, max_messages, octets)
+        return self._claimed(here, max_messages, byte_count)
 
     # --- claims that are made together ----------------------------------------------------------
 
     def wanted(
-        self, offset: QueueOffset, max_messages: int, octets: int | None, *, more: bool
+        self, offset: QueueOffset, max_messages: int, byte_count: int | None, *, more: bool
     ) -> ClaimRequest | None:
         """Return the claim that `advance`, or with `more` `extend`, would make now.
 
@@ -177,7 +177,7 @@ class LeasedReader:
             return None
         commit = 0 if more else max(group.claims, default=0)
         messages = min(max_messages, LEASE_CLAIM_MESSAGES)
-        return ClaimRequest(self.queue, group.name, group.epoch, commit, messages, octets or 0)
+        return ClaimRequest(self.queue, group.name, group.epoch, commit, messages, byte_count or 0)
 
     def committed(self, upto: int) -> None:
         """Record that claims of this reader were committed."""
@@ -338,7 +338,7 @@ class LeasedReader:
             self.committed(upto)
         return here
 
-    def _claimed(self, here: ClaimOffset, max_messages: int, octets: int | None) -> ClaimOffset:
+    def _claimed(self, here: ClaimOffset, max_messages: int, byte_count: int | None) -> ClaimOffset:
         group = self._held(here)
         answered, claim = self._answered, self._answer
         self._answered, self._answer = False, None
@@ -353,7 +353,7 @@ class LeasedReader:
         # The broker limits a claim to a million messages, whatever the request says.
         max_messages = min(max_messages, LEASE_CLAIM_MESSAGES)
         made = self._connection.made
-        claim = self._found(group, max_messages, octets)
+        claim = self._found(group, max_messages, byte_count)
         if self._connection.made != made:
             return self._told_again(here, group)
         return here if claim is None else self._taken(here, group, claim)
@@ -376,11 +376,11 @@ class LeasedReader:
             self._left -= sum(group.claims[number].messages for number in fresh)
         return replace(here, claim=fresh[0]) if fresh else here
 
-    def _found(self, group: _Group, max_messages: int, octets: int | None) -> ClaimInfo | None:
+    def _found(self, group: _Group, max_messages: int, byte_count: int | None) -> ClaimInfo | None:
         """Return a claim. If the query ends without one, search behind expired messages."""
 
         def call(channel: Channel, queue: str, name: str, epoch: int) -> ClaimInfo | None:
-            return channel.lease_claim(queue, name, epoch, max_messages, octets or 0)
+            return channel.lease_claim(queue, name, epoch, max_messages, byte_count or 0)
 
         claim: ClaimInfo | None = self._ask("claim", group, call)
         waiting = 0 if claim is not None or self._left is None else self._waiting()

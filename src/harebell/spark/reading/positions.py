@@ -66,27 +66,27 @@ class PositionReader:
         """Remember the end of the queue."""
         self._target = span_of(self._connection, self._options).end
 
-    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Return the offset after at most this many messages."""
         here = self._own(start)
         span = span_of(self._connection, self._options)
         here = self._checked(here, span)
         end = span.end if self._target is None else min(span.end, self._target)
         end = min(end, here.position + max_messages)
-        if octets is not None and span.messages:
+        if byte_count is not None and span.messages:
             # The broker reports the size of all messages together.
             size = max(1, span.octets // span.messages)
-            end = min(end, here.position + max(1, octets // size))
+            end = min(end, here.position + max(1, byte_count // size))
         if end <= here.position:
             return start
         self._found = LogOffset(span.generation, end)
         return self._found
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, byte_count: int | None
     ) -> QueueOffset:
         """Return a later end."""
-        return self.advance(end, max_messages, octets)
+        return self.advance(end, max_messages, byte_count)
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
         """Return the range between two offsets."""

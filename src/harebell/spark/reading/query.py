@@ -30,7 +30,7 @@ class ClaimAhead(Protocol):
         self,
         requested: Sequence[tuple[QueueReader, QueueOffset]],
         max_messages: int,
-        octets: int | None,
+        byte_count: int | None,
         *,
         more: bool,
     ) -> None:
@@ -39,7 +39,7 @@ class ClaimAhead(Protocol):
         Args:
             requested: the readers, and the offsets that `advance` or `extend` will get.
             max_messages: the argument of `advance` or `extend`.
-            octets: the argument of `advance` or `extend`.
+            byte_count: the argument of `advance` or `extend`.
             more: whether the next call is `extend`.
         """
 
@@ -61,20 +61,20 @@ class QueueReader(Protocol):
     def prepare(self) -> None:
         """Remember the number of messages: the query ends when they are processed."""
 
-    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Acknowledge everything before `start`, which Spark has committed; return the next end.
 
         Args:
             start: the first offset of the micro-batch.
             max_messages: maximum number of messages.
-            octets: approximate maximum bytes of messages; None for no limit.
+            byte_count: approximate maximum bytes of messages; None for no limit.
 
         Returns:
             The end; `start` if there are no messages.
         """
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, byte_count: int | None
     ) -> QueueOffset:
         """Return a later end of the same rows, for a micro-batch that has room left."""
 
@@ -144,14 +144,14 @@ class SourceQuery:
                 self._leave(queue)
 
     def advance(
-        self, start: Mapping[str, QueueOffset], max_messages: int, octets: int | None
+        self, start: Mapping[str, QueueOffset], max_messages: int, byte_count: int | None
     ) -> dict[str, QueueOffset]:
         """Acknowledge committed rows and find the end of the next micro-batch.
 
         Args:
             start: where it begins.
             max_messages: maximum number of messages.
-            octets: approximate maximum bytes of messages; None for no limit.
+            byte_count: approximate maximum bytes of messages; None for no limit.
 
         Returns:
             Its end: equal to `start` if there are no messages.
@@ -165,7 +165,7 @@ class SourceQuery:
         until = time.monotonic() + self._long_poll
         pause, longest = _POLL_SECONDS
         while True:
-            ends = self._round(offsets, max_messages, octets)
+            ends = self._round(offsets, max_messages, byte_count)
             if ends != start:
                 return ends
             if self._draining:
@@ -179,7 +179,7 @@ class SourceQuery:
             pause = min(longest, pause * 2)
 
     def _round(
-        self, offsets: Mapping[str, QueueOffset], max_messages: int, octets: int | None
+        self, offsets: Mapping[str, QueueOffset], max_messages: int, byte_count: int | None
     ) -> dict[str, QueueOffset]:
         """Advance every reader once, and those with more than their share a second time."""
         queues = sorted(self.readers)
@@ -190,18 +190,18 @@ class SourceQuery:
         queues = queues[shift:] + queues[:shift]
         ends = dict(offsets)
         share = max(1, max_messages // len(queues))
-        octet_share = None if octets is None else max(1, octets // len(queues))
+        byte_share = None if byte_count is None else max(1, byte_count // len(queues))
         busy: list[str] = []
         if self._ahead is not None:
             known = [(self.readers[queue], offsets[queue]) for queue in queues if queue in offsets]
-            self._ahead(known[:max_messages], share, octet_share, more=False)
+            self._ahead(known[:max_messages], share, byte_share, more=False)
         for queue in queues:
             if len(busy) == max_messages:
                 # More queues than messages: the queues take turns.
                 break
             try:
                 begin = offsets.get(queue) or self.readers[queue].join()
-                end = self.readers[queue].advance(begin, share, octet_share)
+                end = self.readers[queue].advance(begin, share, byte_share)
             except QueueGone:
                 self._leave(queue)
                 ends.pop(queue, None)
@@ -214,13 +214,13 @@ class SourceQuery:
         idle = len(queues) - len(busy)
         more = (max_messages - share * len(busy)) // len(busy) if busy else 0
         if more:
-            octet_share = None if octets is None else max(1, octets // len(queues) * idle)
+            byte_share = None if byte_count is None else max(1, byte_count // len(queues) * idle)
             if self._ahead is not None:
                 known = [(self.readers[queue], ends[queue]) for queue in busy]
-                self._ahead(known, more, octet_share, more=True)
+                self._ahead(known, more, byte_share, more=True)
             for queue in busy:
                 begin = offsets.get(queue) or self.readers[queue].before(ends[queue])
-                ends[queue] = self.readers[queue].extend(begin, ends[queue], more, octet_share)
+                ends[queue] = self.readers[queue].extend(begin, ends[queue], more, byte_share)
         return ends
 
     def plan(

@@ -98,12 +98,12 @@ class QueueConsumer:
         """Number of the next delivery."""
         return self._sink.position
 
-    def within(self, first: int, octets: int | None) -> int:
+    def within(self, first: int, byte_count: int | None) -> int:
         """Return the end of rows of at most this many bytes, at a record batch, or of all rows."""
-        if octets is not None:
+        if byte_count is not None:
             for end, size in self._sizes:
-                octets -= size if end > first else 0
-                if octets <= 0:
+                byte_count -= size if end > first else 0
+                if byte_count <= 0:
                     return end
         return self.position
 

@@ -265,7 +265,7 @@ class QueueReaders:
         self,
         requested: Sequence[tuple[QueueReader, QueueOffset]],
         max_messages: int,
-        octets: int | None,
+        byte_count: int | None,
         *,
         more: bool,
     ) -> None:
@@ -274,7 +274,7 @@ class QueueReaders:
             (reader, offset) for reader, offset in requested if isinstance(reader, LeasedReader)
         ]
         wanted = [
-            (reader, reader.wanted(offset, max_messages, octets, more=more))
+            (reader, reader.wanted(offset, max_messages, byte_count, more=more))
             for reader, offset in leased
         ]
         if self._connection is not None:

@@ -92,14 +92,19 @@ class Receiver:
                 return None
 
     def advance(
-        self, start: SpoolOffset, max_messages: int, octets: int | None = None, *, draining: bool
+        self,
+        start: SpoolOffset,
+        max_messages: int,
+        byte_count: int | None = None,
+        *,
+        draining: bool,
     ) -> SpoolOffset:
         """Acknowledge everything before `start`, which Spark has committed; receive a micro-batch.
 
         Args:
             start: where the micro-batch begins.
             max_messages: maximum number of messages.
-            octets: bytes of messages after which it is full; None for no limit.
+            byte_count: bytes of messages after which it is full; None for no limit.
             draining: whether to wait for messages that are known to be in the queue.
 
         Returns:
@@ -110,7 +115,7 @@ class Receiver:
             AMQPError: the broker cannot be reached, or refuses.
         """
         with self._lock:
-            return self._patiently(lambda: self._advance(start, max_messages, octets, draining))
+            return self._patiently(lambda: self._advance(start, max_messages, byte_count, draining))
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         """Run a call, reconnecting when the connection is lost."""
@@ -208,7 +213,7 @@ class Receiver:
     # --- a micro-batch --------------------------------------------------------------------------
 
     def _advance(
-        self, start: SpoolOffset, max_messages: int, octets: int | None, draining: bool
+        self, start: SpoolOffset, max_messages: int, byte_count: int | None, draining: bool
     ) -> SpoolOffset:
         if self._failure is not None:
             failure, self._failure = self._failure, None
@@ -225,7 +230,7 @@ class Receiver:
         if start.spool and start.spool != intake.spool.name:
             spools.drop(self._root, start.spool)
         intake.consume()
-        end = self._gather(intake, start.position, max_messages, octets, draining)
+        end = self._gather(intake, start.position, max_messages, byte_count, draining)
         if end == start.position:
             return start
         intake.seal()
@@ -237,7 +242,7 @@ class Receiver:
         intake: QueueConsumer,
         first: int,
         max_messages: int,
-        octets: int | None,
+        byte_count: int | None,
         draining: bool,
     ) -> int:
         """Receive until the micro-batch is full or no more messages come; return its end."""
@@ -245,7 +250,7 @@ class Receiver:
         seen = intake.position
         while (
             intake.position < first + max_messages
-            and intake.within(first, octets) == intake.position
+            and intake.within(first, byte_count) == intake.position
         ):
             intake.pump(SPARK_QUIET_SECONDS)
             now = time.monotonic()
@@ -262,7 +267,7 @@ class Receiver:
                     return first
             elif self._no_more(intake, now - changed):
                 break
-        return min(intake.position, intake.within(first, octets), first + max_messages)
+        return min(intake.position, intake.within(first, byte_count), first + max_messages)
 
     def _enough(self, have: bool, gathered: float, quiet: float) -> bool:
         if have:

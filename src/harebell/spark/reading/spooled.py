@@ -66,7 +66,7 @@ class SpooledReader:
         self._backlog = self._receiver.backlog()
         self._target = None
 
-    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Acknowledge what is committed and receive the next micro-batch."""
         here = _own(start)
         draining = self._backlog is not None
@@ -76,13 +76,13 @@ class SpooledReader:
             max_messages = min(max_messages, self._target - here.position)
         if max_messages <= 0:
             return here
-        end = self._receiver.advance(here, max_messages, octets, draining=draining)
+        end = self._receiver.advance(here, max_messages, byte_count, draining=draining)
         if self._options.delivery == AT_MOST_ONCE and end != here:
             self._receiver.settle_early(end)
         return end
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, byte_count: int | None
     ) -> QueueOffset:
         """Return the same end: one call of `advance` gathers enough."""
         return end

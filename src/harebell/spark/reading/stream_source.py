@@ -91,12 +91,12 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Acknowledge what is committed and find the end of the next micro-batch."""
         offsets = self._offsets(start)
-        max_messages, octets = self._asked().window, self._asked().max_bytes_per_trigger
+        max_messages, byte_count = self._asked().window, self._asked().max_bytes_per_trigger
         if isinstance(limit, ReadMaxRows):
             max_messages = limit.max_rows
         elif isinstance(limit, ReadMaxBytes):
-            octets = min(limit.max_bytes, octets or limit.max_bytes)
-        end = self._asking(offsets).advance(offsets, max_messages, octets)
+            byte_count = min(limit.max_bytes, byte_count or limit.max_bytes)
+        end = self._asking(offsets).advance(offsets, max_messages, byte_count)
         # Return the identical text if nothing is new: Spark compares offsets as text.
         return start if end == offsets else self._json(end)
 

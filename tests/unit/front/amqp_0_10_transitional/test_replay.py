@@ -18,10 +18,10 @@ def test_octets_are_cut_into_their_frames():
 def test_what_the_client_has_is_forgotten():
     replay = Replay()
     replay.keep(FRAMES)
-    assert (replay.sent, replay.octets) == (3, sum(map(len, FRAMES)))
+    assert (replay.sent, replay.byte_count) == (3, sum(map(len, FRAMES)))
     assert replay.ack(2)
     assert replay.again(1) == FRAMES[2:]
-    assert replay.octets == len(FRAMES[2])
+    assert replay.byte_count == len(FRAMES[2])
 
 
 def test_an_older_mark_changes_nothing():

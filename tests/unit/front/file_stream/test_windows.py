@@ -47,8 +47,8 @@ def test_a_window_is_never_exceeded_but_by_one_alone(sizes: list[int], most: int
         window.add(size)
         out.append(size)
         assert not most or window.count <= most
-        assert not octets or window.octets <= octets or window.count == 1
-    assert (window.count, window.octets) == (len(out), sum(out))
+        assert not octets or window.byte_count <= octets or window.count == 1
+    assert (window.count, window.byte_count) == (len(out), sum(out))
 
 
 def test_a_rate_spaces_messages_by_their_octets():

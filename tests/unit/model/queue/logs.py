@@ -56,8 +56,8 @@ class PreparedLog(MemoryLog):
     def seen(self) -> int:
         return self.handed_out
 
-    def cut_at(self, octets: int) -> int:
-        self.cuts.append(octets)
+    def cut_at(self, byte_count: int) -> int:
+        self.cuts.append(byte_count)
         return 0
 
     def sync_soon(self) -> int:
@@ -73,13 +73,13 @@ class PreparedLog(MemoryLog):
                 return position
         return self.end()
 
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         return sum(self.sizes[position] for position in range(self.first(), self.end()))
 
-    def retain(self, octets: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int) -> int:
         while self.first() // self.per_segment < (self.end() - 1) // self.per_segment:
             after = (self.first() // self.per_segment + 1) * self.per_segment
-            if not (octets and self.octets() > octets) and not (
+            if not (byte_count and self.byte_count() > byte_count) and not (
                 moment and self.times[after - 1] < moment
             ):
                 break

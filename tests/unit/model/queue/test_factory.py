@@ -41,9 +41,9 @@ def test_a_priority_queue_opens_a_log_for_each_level_that_is_used():
     class Recording(MemoryStore):
         opened: ClassVar[list[str]] = []
 
-        def open_log(self, identity: str, *, durable: bool, segment_octets: int = 0) -> Log:
+        def open_log(self, identity: str, *, durable: bool, segment_bytes: int = 0) -> Log:
             self.opened.append(identity)
-            return super().open_log(identity, durable=durable, segment_octets=segment_octets)
+            return super().open_log(identity, durable=durable, segment_bytes=segment_bytes)
 
     store = Recording(Gauge())
     options = {"durable": True, "arguments": {"x-max-priority": 0}}

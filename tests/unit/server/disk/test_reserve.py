@@ -29,7 +29,7 @@ def test_it_takes_its_room_on_the_disk_and_gives_it_back_once(tmp_path: Path) ->
 
 
 def test_a_large_disk_keeps_no_more_than_the_limit(tmp_path: Path) -> None:
-    assert Reserve(tmp_path, 1 << 40).octets == RESERVE_BYTES
+    assert Reserve(tmp_path, 1 << 40).byte_count == RESERVE_BYTES
 
 
 def test_it_is_made_only_where_as_much_again_is_left(tmp_path: Path) -> None:

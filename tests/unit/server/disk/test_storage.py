@@ -141,7 +141,7 @@ def test_a_directory_that_is_gone_has_no_room(tmp_path: Path) -> None:
 
 def test_the_sizes_of_segments_are_the_configured_ones(tmp_path: Path) -> None:
     opened = Opened(tmp_path, segment_bytes=65_536, stream_segment_bytes=131_072)
-    assert opened.storage.store.stream_segment_octets == 131_072
+    assert opened.storage.store.stream_segment_bytes == 131_072
     identity = fill(opened, 3_000)
     assert len(opened.storage.files.names(f"queues/{identity}")) > 1
     opened.close()

@@ -67,7 +67,7 @@ class ByteAccount:
             else:
                 message = order.read(position)
                 if message is not None:
-                    limits.octets += len(message.body)
+                    limits.byte_count += len(message.body)
                 order.pass_by(cursors, position)
                 done += 1
             position = order.next_ready(cursors)

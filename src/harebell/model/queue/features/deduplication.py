@@ -14,7 +14,7 @@ from harebell.base.message import Message
 from harebell.model.dedup_cache import HEADER, digest
 from harebell.model.editor import Editor
 
-_IN_OCTETS = HEADER.encode()
+_IN_BYTES = HEADER.encode()
 _FORGET_FROM = 1_024
 
 
@@ -74,7 +74,7 @@ class QueueDeduplication:
         return False
 
     def _value_of(self, message: Message) -> bytes | None:
-        if not message.has_headers or _IN_OCTETS not in message.raw:
+        if not message.has_headers or _IN_BYTES not in message.raw:
             return None
         headers = self._editor.headers_of(message)
         return digest(headers[HEADER]) if HEADER in headers else None

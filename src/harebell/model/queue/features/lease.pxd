@@ -13,9 +13,9 @@ cdef class Claims:
     cdef MessageOrder _order
 
     @cython.locals(order=MessageOrder)
-    cpdef object claim(self, long long messages, long long octets, object holder)
+    cpdef object claim(self, long long messages, long long byte_count, object holder)
     @cython.locals(order=FifoOrder, count="long long", size="long long", left="long long")
-    cpdef object _claim_ranges(self, long long messages, long long octets)
+    cpdef object _claim_ranges(self, long long messages, long long byte_count)
     @cython.locals(
         order=MessageOrder,
         message=Message,
@@ -29,7 +29,7 @@ cdef class Claims:
         size="long long",
         taking="long long",
     )
-    cpdef object _claim_singly(self, long long messages, long long octets)
+    cpdef object _claim_singly(self, long long messages, long long byte_count)
     @cython.locals(
         log=Log,
         size="long long",
@@ -40,7 +40,7 @@ cdef class Claims:
         expired=bint,
     )
     cpdef object _claim_keyed(
-        self, KeyedOrder order, long long messages, long long octets, object holder
+        self, KeyedOrder order, long long messages, long long byte_count, object holder
     )
     cpdef int settle(self, object runs, long long messages) except -1
     cpdef int release(self, object runs, long long messages) except -1

@@ -60,13 +60,13 @@ class Taken(NamedTuple):
     Args:
         runs: their positions.
         messages: how many.
-        octets: their size in the log.
+        byte_count: their size in the log.
         seen: for each level, the position below which messages may have been delivered before.
     """
 
     runs: tuple[Run, ...]
     messages: int
-    octets: int
+    byte_count: int
     seen: tuple[tuple[int, int], ...] = ()
 
 
@@ -83,12 +83,12 @@ class Claims:
 
     # --- claiming -------------------------------------------------------------------------------
 
-    def claim(self, messages: int, octets: int, holder: object) -> Taken | None:
+    def claim(self, messages: int, byte_count: int, holder: object) -> Taken | None:
         """Lease ready messages; None if there are none.
 
         Args:
             messages: how many at most.
-            octets: most bytes of the log; the first message may be larger; 0 for no limit.
+            byte_count: most bytes of the log; the first message may be larger; 0 for no limit.
             holder: the group; it holds the ordering keys of its messages.
         """
         queue, order = self._queue, self._order
@@ -99,10 +99,10 @@ class Claims:
         queue.prepare_take()
         if order.count <= 0:
             return None
-        most = octets if octets > 0 else -1
+        most = byte_count if byte_count > 0 else -1
         if queue.keyed is not None:
             taken = self._claim_keyed(queue.keyed, messages, most, holder)
-        elif queue.may_expire or queue.counts_octets or not order.in_ranges():
+        elif queue.may_expire or queue.counts_bytes or not order.in_ranges():
             taken = self._claim_singly(messages, most)
         else:
             taken = self._claim_ranges(messages, most)
@@ -114,12 +114,12 @@ class Claims:
         levels = sorted({run.level for run in taken.runs})
         return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
 
-    def _claim_ranges(self, messages: int, octets: int) -> Taken:
+    def _claim_ranges(self, messages: int, byte_count: int) -> Taken:
         """Claim whole ranges of the logs."""
         runs: list[Run] = []
         count = size = 0
         for level, order in self._order.levels():
-            left = -1 if octets < 0 else max(octets - size, 0)
+            left = -1 if byte_count < 0 else max(byte_count - size, 0)
             if count >= messages or order.count <= 0 or (left == 0 and count):
                 continue
             for first, end, more, taking in order.claim(
@@ -133,7 +133,7 @@ class Claims:
         self._order.recount()
         return Taken(tuple(runs), count, size)
 
-    def _claim_singly(self, messages: int, octets: int) -> Taken:
+    def _claim_singly(self, messages: int, byte_count: int) -> Taken:
         """Claim one message at a time, if each has to be read."""
         queue, order = self._queue, self._order
         orders = dict(order.levels())
@@ -152,7 +152,7 @@ class Claims:
             level, here = position & ((1 << bits) - 1), position >> bits
             log: Log = orders[level].log
             taking = log.reach(here, here + 1, 1, -1)[2]
-            if count and octets >= 0 and size + taking > octets:
+            if count and byte_count >= 0 and size + taking > byte_count:
                 order.untake(position, redelivered)
                 queue.counts_again(position, message)
                 break
@@ -171,7 +171,9 @@ class Claims:
             orders[run.level].lease(run.first, run.end)
         return Taken(tuple(runs), count, size)
 
-    def _claim_keyed(self, order: KeyedOrder, messages: int, octets: int, holder: object) -> Taken:
+    def _claim_keyed(
+        self, order: KeyedOrder, messages: int, byte_count: int, holder: object
+    ) -> Taken:
         """Claim messages of keys that are free or held by the group."""
         queue, log = self._queue, order.log
         picked = PickedPositions(log)
@@ -195,7 +197,7 @@ class Claims:
             position = order.position
             taking = log.reach(position, position + 1, 1, -1)[2]
             expired = message.due and queue.expired(message)
-            if not expired and len(picked) and octets >= 0 and size + taking > octets:
+            if not expired and len(picked) and byte_count >= 0 and size + taking > byte_count:
                 order.not_yet()
                 break
             queue.left(message)
@@ -241,7 +243,7 @@ class Claims:
             for level, mine in self._by_level(runs):
                 level.release(mine)
         order.recount()
-        if queue.counts_octets and queue.quorum is None:
+        if queue.counts_bytes and queue.quorum is None:
             # A quorum queue handles each message by itself: some are dead-lettered.
             if messages > COUNTED_PER_TURN:
                 queue.begin_count()

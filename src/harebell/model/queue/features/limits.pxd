@@ -2,26 +2,26 @@ cimport cython
 
 cdef class Incoming:
     cdef readonly long long count
-    cdef readonly long long octets
+    cdef readonly long long byte_count
     cdef readonly long long last
 
-    cpdef int add(self, long long octets) except -1
+    cpdef int add(self, long long byte_count) except -1
 
 cdef class Limits:
     cdef readonly long long most
-    cdef readonly long long most_octets
+    cdef readonly long long most_bytes
     cdef readonly bint drops
     cdef readonly bint letters
     cdef readonly bint counts
     cdef readonly bint takes_one_more
-    cdef public long long octets
+    cdef public long long byte_count
     cdef public object counting
     cdef public bint refusing
     cdef public bint reserved
 
-    cpdef bint refuses(self, long long ready, long long octets) except -1
-    cpdef bint full(self, long long ready, long long octets) except -1
-    @cython.locals(count="long long", octets="long long")
+    cpdef bint refuses(self, long long ready, long long byte_count) except -1
+    cpdef bint full(self, long long ready, long long byte_count) except -1
+    @cython.locals(count="long long", byte_count="long long")
     cpdef bint has_room(self, long long ready, Incoming incoming) except -1
     cpdef bint over(self, long long ready) except -1
     cpdef bint low(self, long long ready) except -1

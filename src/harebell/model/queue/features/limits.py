@@ -27,20 +27,20 @@ class Incoming:
 
     Attributes:
         count: the number of messages.
-        octets: bytes of their bodies.
+        byte_count: bytes of their bodies.
         last: bytes of the body of the last one.
     """
 
-    __slots__ = ("count", "last", "octets")
+    __slots__ = ("byte_count", "count", "last")
 
     def __init__(self) -> None:
-        self.count = self.octets = self.last = 0
+        self.count = self.byte_count = self.last = 0
 
-    def add(self, octets: int) -> int:
+    def add(self, byte_count: int) -> int:
         """Add a message with a body of that size."""
         self.count += 1
-        self.octets += octets
-        self.last = octets
+        self.byte_count += byte_count
+        self.last = byte_count
         return 0
 
 
@@ -49,7 +49,7 @@ class Limits:
 
     Args:
         most: most ready messages; -1 for no limit.
-        most_octets: most bytes of their bodies; -1 for no limit.
+        most_bytes: most bytes of their bodies; -1 for no limit.
         overflow: drop-head, reject-publish or reject-publish-dlx.
         takes_one_more: whether the message that exceeds a limit is taken, and later ones are
             refused until the queue is down to four fifths of the limit, as in a quorum queue.
@@ -58,52 +58,52 @@ class Limits:
         drops: whether the oldest messages are dropped.
         letters: whether refused messages are dead-lettered.
         counts: whether bytes are counted.
-        octets: bytes of the ready bodies, if they are counted.
+        byte_count: bytes of the ready bodies, if they are counted.
         counting: progress of the count while a backlog from before the limit is counted.
         refusing: with `takes_one_more`: whether messages are refused now.
         reserved: whether room is reserved for the next message (distributed transactions).
     """
 
     __slots__ = (
+        "byte_count",
         "counting",
         "counts",
         "drops",
         "letters",
         "most",
-        "most_octets",
-        "octets",
+        "most_bytes",
         "refusing",
         "reserved",
         "takes_one_more",
     )
 
     def __init__(
-        self, most: int, most_octets: int, overflow: str, takes_one_more: bool = False
+        self, most: int, most_bytes: int, overflow: str, takes_one_more: bool = False
     ) -> None:
         self.most = most
-        self.most_octets = most_octets
+        self.most_bytes = most_bytes
         self.drops = overflow not in (REJECT_PUBLISH, REJECT_PUBLISH_DLX)
         self.letters = overflow == REJECT_PUBLISH_DLX
-        self.counts = most_octets != _NONE
+        self.counts = most_bytes != _NONE
         self.takes_one_more = takes_one_more
-        self.octets = 0
+        self.byte_count = 0
         self.counting: ByteAccount | None = None
         self.refusing = False
         self.reserved = False
 
-    def refuses(self, ready: int, octets: int) -> bool:
+    def refuses(self, ready: int, byte_count: int) -> bool:
         """True if a message of that size is refused, whether or not it would be ready."""
         if self.drops or self.reserved:
             return False
-        return self.refusing if self.takes_one_more else self.full(ready, octets)
+        return self.refusing if self.takes_one_more else self.full(ready, byte_count)
 
-    def full(self, ready: int, octets: int) -> bool:
+    def full(self, ready: int, byte_count: int) -> bool:
         """True if one more message of that size would exceed a limit."""
         if self.reserved:
             return False
         if self.most >= 0 and ready >= self.most:
             return True
-        return self.counts and self.octets + octets > self.most_octets
+        return self.counts and self.byte_count + byte_count > self.most_bytes
 
     def has_room(self, ready: int, incoming: Incoming) -> bool:
         """True if all messages would be taken, one after the other.
@@ -112,34 +112,34 @@ class Limits:
             ready: how many are ready already.
             incoming: the messages.
         """
-        count, octets = incoming.count, incoming.octets
+        count, byte_count = incoming.count, incoming.byte_count
         if self.takes_one_more:
             if self.refusing:
                 return False
             if count:
                 count -= 1
-                octets -= incoming.last
+                byte_count -= incoming.last
         if not count:
             return True
         if self.most >= 0 and ready + count > self.most:
             return False
-        return not self.counts or self.octets + octets <= self.most_octets
+        return not self.counts or self.byte_count + byte_count <= self.most_bytes
 
     def over(self, ready: int) -> bool:
         """True if a limit is exceeded."""
         if self.most >= 0 and ready > self.most:
             return True
-        return self.counts and self.octets > self.most_octets
+        return self.counts and self.byte_count > self.most_bytes
 
     def low(self, ready: int) -> bool:
         """True if at most four fifths of each limit are used."""
         if self.most >= 0 and ready > four_fifths(self.most):
             return False
-        return not self.counts or self.octets <= four_fifths(self.most_octets)
+        return not self.counts or self.byte_count <= four_fifths(self.most_bytes)
 
     def clear(self) -> int:
         """Reset the count: nothing is ready."""
-        self.octets = 0
+        self.byte_count = 0
         self.counting = None
         self.refusing = False
         return 0
@@ -159,10 +159,10 @@ def limits_of(settings: Mapping[str, Any], *, quorum: bool) -> Limits | None:
         quorum: whether it is a quorum queue, where reject-publish-dlx means drop-head.
     """
     most = settings.get("max-length", _NONE)
-    most_octets = settings.get("max-length-bytes", _NONE)
-    if most == most_octets == _NONE:
+    most_bytes = settings.get("max-length-bytes", _NONE)
+    if most == most_bytes == _NONE:
         return None
     overflow = settings.get("overflow", DROP_HEAD)
     if overflow == REJECT_PUBLISH_DLX and quorum:
         overflow = DROP_HEAD
-    return Limits(most, most_octets, overflow, takes_one_more=quorum)
+    return Limits(most, most_bytes, overflow, takes_one_more=quorum)

@@ -19,19 +19,19 @@ class OpenBatch:
 
     Attributes:
         count: the number of messages.
-        octets: bytes of their bodies.
+        byte_count: bytes of their bodies.
         expires: whether one of them has an expiry.
     """
 
-    __slots__ = ("count", "expires", "octets")
+    __slots__ = ("byte_count", "count", "expires")
 
     def __init__(self) -> None:
         self.count = 0
-        self.octets = 0
+        self.byte_count = 0
         self.expires = False
 
     def add(self, message: Message) -> None:
         """Count one more hidden message."""
         self.count += 1
-        self.octets += len(message.body)
+        self.byte_count += len(message.body)
         self.expires = self.expires or message.due > 0

@@ -71,10 +71,10 @@ cdef class FifoOrder(MessageOrder):
     cpdef long long purge(self) except -1
     cpdef int relax(self) except -1
     cpdef list _out(self)
-    cpdef list claim(self, long long messages, long long octets, long long most)
+    cpdef list claim(self, long long messages, long long byte_count, long long most)
     @cython.locals(reached="long long", count="long long", size="long long")
     cdef tuple _lease(
-        self, long long first, long long end, long long messages, long long octets, list found
+        self, long long first, long long end, long long messages, long long byte_count, list found
     )
     cpdef int lease(self, long long first, long long end) except -1
     cpdef long long withhold(self, long long first, long long end) except -1

@@ -437,12 +437,12 @@ class FifoOrder(MessageOrder):
 
     # --- leases ---------------------------------------------------------------------------------
 
-    def claim(self, messages: int, octets: int, most: int) -> list[tuple[int, int, int, int]]:
+    def claim(self, messages: int, byte_count: int, most: int) -> list[tuple[int, int, int, int]]:
         """Lease the next messages.
 
         Args:
             messages: how many at most.
-            octets: most bytes of the log; the first message may be larger; -1 for no limit.
+            byte_count: most bytes of the log; the first message may be larger; -1 for no limit.
             most: most runs.
 
         Returns:
@@ -452,14 +452,14 @@ class FifoOrder(MessageOrder):
         self._sort()
         while self._returned and messages > 0 and len(found) < most:
             position = self._returned[0]
-            count, size = self._lease(position, position + 1, 1, octets, found)
+            count, size = self._lease(position, position + 1, 1, byte_count, found)
             if count == 0:
                 return found
             self._returned.pop(0)
             if self._touched(position):
                 self.saw(position + 1)
             messages -= 1
-            octets = max(octets - size, 0) if octets >= 0 else -1
+            byte_count = max(byte_count - size, 0) if byte_count >= 0 else -1
         held = sorted(self._held or ())
         while messages > 0 and self.count > 0 and len(found) < most:
             position = self._next_old(self._cursor)
@@ -470,12 +470,12 @@ class FifoOrder(MessageOrder):
                 end = self._leased.ahead(position, end)
             if position >= end:
                 break
-            count, size = self._lease(position, end, messages, octets, found)
+            count, size = self._lease(position, end, messages, byte_count, found)
             if count == 0:
                 break
             self._cursor = found[-1][1]
             messages -= count
-            octets = max(octets - size, 0) if octets >= 0 else -1
+            byte_count = max(byte_count - size, 0) if byte_count >= 0 else -1
         self._old = max(self._old, self._cursor)
         if self._marks:
             self.log.see(self._cursor)
@@ -486,11 +486,11 @@ class FifoOrder(MessageOrder):
         first: int,
         end: int,
         messages: int,
-        octets: int,
+        byte_count: int,
         found: list[tuple[int, int, int, int]],
     ) -> Run:
         """Lease a range up to the limits; return how many messages, and their size."""
-        reached, count, size = self.log.reach(first, end, messages, octets)
+        reached, count, size = self.log.reach(first, end, messages, byte_count)
         if count == 0 and not found:
             reached, count, size = self.log.reach(first, end, 1, -1)
         if count == 0:

@@ -314,7 +314,7 @@ class PriorityOrder(MessageOrder):
 
     def span(self, moment: int) -> Span:
         """Return where the messages of all levels are, by positions of the queue."""
-        end = messages = octets = 0
+        end = messages = byte_count = 0
         firsts: list[int] = []
         starts: list[int] = []
         for level, order in enumerate(self._orders):
@@ -322,7 +322,7 @@ class PriorityOrder(MessageOrder):
                 continue
             part = span_of(order.log, order.end(), moment, order.hidden)
             messages += part.messages
-            octets += part.octets
+            byte_count += part.byte_count
             if part.end:
                 end = max(end, (part.end - 1 << _SHIFT | level) + 1)
             if part.first < part.end:
@@ -330,7 +330,7 @@ class PriorityOrder(MessageOrder):
             if part.position < part.end:
                 starts.append(part.position << _SHIFT | level)
         first = min(firsts, default=end)
-        return Span(first, end, messages, octets, min(starts, default=end))
+        return Span(first, end, messages, byte_count, min(starts, default=end))
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows in the order of positions, which is not the order of levels."""

@@ -206,7 +206,7 @@ def test_octets_limit_a_claim_and_what_is_too_much_stays_as_it_was(kind: str) ->
             place.queue.publish(message(letter.encode() * 50, letter))
         one = place.claim(messages=1)
         place.commit(one)
-        assert place.claim(octets=one.octets + 1).messages == 1
+        assert place.claim(octets=one.byte_count + 1).messages == 1
         assert place.counts() == (1, 0, 1)
         place.consume()
         assert [again for _, _, again in place.takers[0].got] == [False]

@@ -82,7 +82,7 @@ def test_four_fifths_are_rounded_down(most: int, share: int) -> None:
 @pytest.mark.parametrize("most", [0, 1, LARGEST])
 def test_limits_go_as_far_as_numbers_do(most: int) -> None:
     limits = Limits(most, most, "reject-publish")
-    limits.octets = most
+    limits.byte_count = most
     assert limits.full(most, 0)
     assert not limits.over(most)
     assert four_fifths(LARGEST) == LARGEST * 4 // 5
