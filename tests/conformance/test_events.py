@@ -240,7 +240,7 @@ def test_vhosts_and_policies_are_told(watcher: Peer, memory: MemorySite) -> None
     other.policies.put(Policy("p", "^q", "queues", 1, {"max-length": 3}))
     other.policies.delete("p")
     memory.broker.delete_vhost(other)
-    memory.broker.events.tell()
+    memory.broker.events.publish()
     memory.turn()
     heard = _heard(watcher)
     assert [key for key, _ in heard] == [
@@ -270,10 +270,10 @@ def test_an_alarm_is_told_when_it_comes_and_when_it_goes(watcher: Peer, memory: 
     _listen(watcher, "alarm.*")
     memory.registry.set_short("disk", True)
     memory.pass_time(1.0)
-    memory.broker.events.tell()
+    memory.broker.events.publish()
     memory.registry.set_short("disk", False)
     memory.pass_time(1.0)
-    memory.broker.events.tell()
+    memory.broker.events.publish()
     assert [(key, headers["source"]) for key, headers in _heard(watcher)] == [
         ("alarm.set", "disk"),
         ("alarm.cleared", "disk"),

@@ -72,8 +72,8 @@ def matches(password: str, stored: str, algorithm: str = SHA256) -> bool:
     if algorithm == SCRYPT:
         found = _FORM.fullmatch(stored)
         assert found is not None, "it was looked at"
-        digest = _scrypt(password, _octets(found[4]), *(int(found[n]) for n in (1, 2, 3)))
-        return hmac.compare_digest(digest, _octets(found[5]))
+        digest = _scrypt(password, _unbase64(found[4]), *(int(found[n]) for n in (1, 2, 3)))
+        return hmac.compare_digest(digest, _unbase64(found[5]))
     raw = base64.b64decode(stored, validate=True)
     again = hashed(password, raw[:SALT_BYTES], algorithm)
     return hmac.compare_digest(again, stored)
@@ -103,7 +103,7 @@ def _scrypt_fault(stored: str) -> str:
             "nothing"
         )
     try:
-        salt, digest = _octets(found[4]), _octets(found[5])
+        salt, digest = _unbase64(found[4]), _unbase64(found[5])
     except (binascii.Error, ValueError):
         return "the salt or the hash in the password hash is not base64"
     return "" if salt and len(digest) == _HASH_BYTES else "the password hash is cut"
@@ -120,5 +120,5 @@ def _text(data: bytes) -> str:
     return base64.b64encode(data).decode().rstrip("=")
 
 
-def _octets(text: str) -> bytes:
+def _unbase64(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)

@@ -211,13 +211,13 @@ class Users:
             return matches(password, user.password_hash, user.algorithm)
         if user.proof is None or user.proof[0] != user.password_hash:
             return None
-        return hmac.compare_digest(user.proof[1], self._told(password, user.password_hash))
+        return hmac.compare_digest(user.proof[1], self._proof(password, user.password_hash))
 
     def remember(self, user: User, password: str, stored: str) -> None:
         """Note that a password matched the stored hash, to compare it fast from now on."""
-        user.proof = (stored, self._told(password, stored))
+        user.proof = (stored, self._proof(password, stored))
 
-    def _told(self, password: str, stored: str) -> bytes:
+    def _proof(self, password: str, stored: str) -> bytes:
         key = hmac.digest(self.secret, stored.encode(), "sha256")
         return hmac.digest(key, password.encode(), "sha256")
 

@@ -87,7 +87,7 @@ def read(text: str) -> tuple[dict[str, Verifier], bytes]:
         iterations, _, salt = parts[1].partition(":")
         stored, _, server = parts[2].partition(":")
         try:
-            found[parts[0]] = Verifier(int(iterations), *map(_octets, (salt, stored, server)))
+            found[parts[0]] = Verifier(int(iterations), *map(_unbase64, (salt, stored, server)))
         except binascii.Error:
             raise ValueError(f"the verifier of {parts[0]} is damaged") from None
     return found, context
@@ -95,7 +95,7 @@ def read(text: str) -> tuple[dict[str, Verifier], bytes]:
 
 def _context(parts: list[str]) -> bytes:
     try:
-        data = _octets("".join(parts))
+        data = _unbase64("".join(parts))
     except binascii.Error:
         data = b""
     if len(data) != cram.CONTEXT_BYTES:
@@ -110,5 +110,5 @@ def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _octets(text: str) -> bytes:
+def _unbase64(text: str) -> bytes:
     return base64.b64decode(text, validate=True)

@@ -23,7 +23,7 @@ FAMILY_010 = 10
 FAMILY_010T = 11
 """The property fields of a message.transfer of transitional 0-10, as that method has them."""
 
-FAMILY_BLIND = 12
+FAMILY_09_BCC = 12
 """Properties as in `FAMILY_09`, with a header BCC that no consumer sees."""
 
 PERSISTENT = 2

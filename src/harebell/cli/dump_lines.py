@@ -55,7 +55,7 @@ class Look:
         words = [event.name] if event.kind in _NAMED else [event.kind]
         if event.kind == kinds.CONTENT:
             words.append(event.name)
-        words += [_shown(name, value) for name, value in event.fields.items() if _told(value)]
+        words += [_shown(name, value) for name, value in event.fields.items() if _is_shown(value)]
         if event.kind == kinds.BODY and self.bodies:
             words.append(repr(event.body[: self.bodies]))
         elif event.text:
@@ -86,7 +86,7 @@ class Look:
         return json.dumps(found, ensure_ascii=True)
 
 
-def _told(value: Any) -> bool:
+def _is_shown(value: Any) -> bool:
     """True if a field is shown: an empty text is, a bit that is 0 is not."""
     return value is not False and value is not None and value != {} and value != []
 

@@ -214,12 +214,12 @@ def replay(
         if dry_run:
             click.echo(f"{rows.count()} messages would be published")
             return
-        told = _Told()
-        count = replayed(rows, broker, exchange, routing_key, rate, told, skip)
+        progress = _Progress()
+        count = replayed(rows, broker, exchange, routing_key, rate, progress, skip)
     click.echo(f"{count} messages published and confirmed")
 
 
-class _Told:
+class _Progress:
     """Prints progress every 10,000 messages."""
 
     def __init__(self) -> None:

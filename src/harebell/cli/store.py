@@ -52,7 +52,7 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
             if action == DUMP:
                 damage = _tell_damage(found, complaints, survey.remarks, err=True)
             else:
-                _tell(found)
+                _show(found)
                 damage = _tell_damage(found, complaints, survey.remarks, err=False)
                 _tell_quarantine(found, survey.quarantine(), mended=action == REPAIR)
     except DiskError as error:
@@ -124,7 +124,7 @@ def _label(holding: Holding) -> str:
     return f"{'exchange' if holding.kind == 'exchange' else 'queue'} {holding.name!r}"
 
 
-def _tell(found: list[Holding]) -> None:
+def _show(found: list[Holding]) -> None:
     echo(_COLUMNS.format(*_HEADS))
     for holding in found:
         row = _COLUMNS.format(

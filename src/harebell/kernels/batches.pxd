@@ -18,7 +18,7 @@ cdef class BatchBuilder:
     cdef Py_ssize_t _most_rows
     cdef Py_ssize_t _most_bytes
     cdef Py_ssize_t _most_scanned
-    cdef Py_ssize_t _octets
+    cdef Py_ssize_t _byte_count
     cdef Py_ssize_t _scanned
     cdef bytes _wanted_key
     cdef bint _prefix

@@ -122,7 +122,7 @@ class BatchBuilder:
         self.count = 0
         self.bad = -1
         self.lost = 0
-        self._octets = 0
+        self._byte_count = 0
         self._scanned = 0
 
     def limit(self, rows: int, octets: int, scanned: int) -> None:
@@ -200,17 +200,17 @@ class BatchBuilder:
             "timestamp": (_micros(message.timestamp), 0),
             "redelivered": (b"\1" if again else b"\0", 0),
         }
-        self._octets += _ROW_BYTES
+        self._byte_count += _ROW_BYTES
         for name, column in self._by_name.items():
             if name in values:
                 value, octets = values[name]
-                self._octets += octets
+                self._byte_count += octets
                 _add(column, value)
         if self._reads_properties:
             self._add_properties(raw, again)
-            self._octets += len(raw)
+            self._byte_count += len(raw)
         self.rows += 1
-        if self.rows >= self._most_rows or self._octets >= self._most_bytes:
+        if self.rows >= self._most_rows or self._byte_count >= self._most_bytes:
             self.full = True
         return 0
 

@@ -120,7 +120,7 @@ cdef class BatchBuilder:
         self.count = 0
         self.bad = -1
         self.lost = 0
-        self._octets = 0
+        self._byte_count = 0
         self._scanned = 0
 
     def limit(self, Py_ssize_t rows, Py_ssize_t octets, Py_ssize_t scanned):
@@ -215,16 +215,16 @@ cdef class BatchBuilder:
             self.full = True
         if not self._passes(time, key, key_size):
             return 0
-        self._octets += ROW_BYTES
+        self._byte_count += ROW_BYTES
         if self._value is not None:
             self._value.add(body, body_size)
-            self._octets += body_size
+            self._byte_count += body_size
         if self._key is not None:
             self._key.add_checked(key, key_size)
-            self._octets += key_size
+            self._byte_count += key_size
         if self._exchange is not None:
             self._exchange.add_checked(exchange, exchange_size)
-            self._octets += exchange_size
+            self._byte_count += exchange_size
         if self._queues is not None:
             self._queues.add(PyBytes_AS_STRING(self._queue), PyBytes_GET_SIZE(self._queue))
         if self._offset is not None:
@@ -240,9 +240,9 @@ cdef class BatchBuilder:
             self._redelivered.add(again)
         if self._reads_properties:
             self._add_properties(raw, raw_size, again)
-            self._octets += raw_size
+            self._byte_count += raw_size
         self.rows += 1
-        if self.rows >= self._most_rows or self._octets >= self._most_bytes:
+        if self.rows >= self._most_rows or self._byte_count >= self._most_bytes:
             self.full = True
         return 0
 

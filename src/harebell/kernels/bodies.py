@@ -18,26 +18,26 @@ class GatheredBody:
         size: octets of all pieces.
     """
 
-    __slots__ = ("_octets", "size")
+    __slots__ = ("_data", "size")
 
     def __init__(self, expected: int = 0) -> None:
-        self._octets = bytearray()
+        self._data = bytearray()
         self.size = 0
 
     def add(self, piece: bytes) -> int:
         """Put a piece behind those before it."""
-        self._octets += piece
+        self._data += piece
         self.size += len(piece)
         return 0
 
     def shrink(self, octets: int) -> bool:
         """Free the last octets of a body that is dropped; False when nothing is left."""
         self.size = max(self.size - octets, 0)
-        del self._octets[self.size :]
+        del self._data[self.size :]
         return self.size > 0
 
     def take(self) -> bytes:
         """The whole body; nothing is left here."""
-        octets, self._octets = bytes(self._octets), bytearray()
+        octets, self._data = bytes(self._data), bytearray()
         self.size = 0
         return octets

@@ -23,19 +23,19 @@ cdef class GatheredBody:
     """A body that arrives in pieces; see bodies.py."""
 
     cdef bytes _only
-    cdef PyObject* _octets
+    cdef PyObject* _data
     cdef Py_ssize_t _capacity
     cdef Py_ssize_t _expected
     cdef readonly Py_ssize_t size
 
     def __cinit__(self, Py_ssize_t expected=0):
         self._expected = min(expected, <Py_ssize_t>AHEAD_MAX)
-        self._octets = NULL
+        self._data = NULL
         self._capacity = 0
         self.size = 0
 
     def __dealloc__(self):
-        Py_XDECREF(self._octets)
+        Py_XDECREF(self._data)
 
     cpdef int add(self, bytes piece) except -1:
         """Append a piece."""
@@ -52,11 +52,11 @@ cdef class GatheredBody:
             self.size = 0
             self._grow(wanted)
             self.size = PyBytes_GET_SIZE(only)
-            memcpy(raw_string(self._octets), PyBytes_AS_STRING(only), self.size)
+            memcpy(raw_string(self._data), PyBytes_AS_STRING(only), self.size)
         if wanted > self._capacity:
             self._grow(wanted)
         if more:
-            memcpy(raw_string(self._octets) + self.size, PyBytes_AS_STRING(piece), more)
+            memcpy(raw_string(self._data) + self.size, PyBytes_AS_STRING(piece), more)
         self.size = wanted
         return 0
 
@@ -65,11 +65,11 @@ cdef class GatheredBody:
         cdef Py_ssize_t capacity = max(2 * wanted, <Py_ssize_t>FIRST)
         if self._expected >= wanted and (capacity > self._expected or wanted >= AHEAD_FROM):
             capacity = self._expected
-        if self._octets == NULL:
-            self._octets = new_bytes(NULL, capacity)
+        if self._data == NULL:
+            self._data = new_bytes(NULL, capacity)
         else:
             try:
-                _PyBytes_Resize(&self._octets, capacity)
+                _PyBytes_Resize(&self._data, capacity)
             except MemoryError:
                 # _PyBytes_Resize frees the block when it fails: the pieces are lost.
                 self._capacity = self.size = 0
@@ -82,11 +82,11 @@ cdef class GatheredBody:
         self.size = max(self.size - octets, <Py_ssize_t>0)
         if self.size == 0:
             self._only = None
-            Py_XDECREF(self._octets)
-            self._octets = NULL
+            Py_XDECREF(self._data)
+            self._data = NULL
             self._capacity = 0
-        elif self._octets != NULL:
-            _PyBytes_Resize(&self._octets, self.size)
+        elif self._data != NULL:
+            _PyBytes_Resize(&self._data, self.size)
             self._capacity = self.size
         return self.size > 0
 
@@ -97,12 +97,12 @@ cdef class GatheredBody:
             self._only = None
             self.size = 0
             return octets
-        if self._octets == NULL:
+        if self._data == NULL:
             return b""
         if self.size < self._capacity:
-            _PyBytes_Resize(&self._octets, self.size)
-        octets = <bytes><object>self._octets
-        Py_XDECREF(self._octets)
-        self._octets = NULL
+            _PyBytes_Resize(&self._data, self.size)
+        octets = <bytes><object>self._data
+        Py_XDECREF(self._data)
+        self._data = NULL
         self._capacity = self.size = 0
         return octets

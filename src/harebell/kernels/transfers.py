@@ -108,7 +108,7 @@ def _delivered_header(message: Message, redelivered: bool) -> bytes:
         found = structs(raw)
         out = b""
         delivery, properties = False, False
-        more = _told(message)
+        more = _added_entries(message)
         for code, packed, at, end in found:
             if code == DELIVERY_CODE and not delivery:
                 delivery = True
@@ -127,7 +127,7 @@ def _delivered_header(message: Message, redelivered: bool) -> bytes:
     return out
 
 
-def _told(message: Message) -> bytes:
+def _added_entries(message: Message) -> bytes:
     """The entries that only a delivery has."""
     more = _OFFSET + message.offset.to_bytes(8) if message.offset >= 0 else b""
     if message.deliveries > 0:

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from harebell.base.message import (
     FAMILY_09,
-    FAMILY_BLIND,
+    FAMILY_09_BCC,
     Message,
     Properties,
     copy_message,
     new_message,
 )
 
-BLIND = "BCC"
+BCC = "BCC"
 """The header with the blind keys."""
 
 
-class Blind(Message):
+class BccMessage(Message):
     """A message that hides its blind keys and is not of class basic.
 
     Args:
@@ -56,17 +56,17 @@ def _of_family(message: Message, family: int) -> Message:
 
 def hidden(message: Message) -> Message:
     """Return a message of class basic that hides its blind keys."""
-    return _of_family(message, FAMILY_BLIND)
+    return _of_family(message, FAMILY_09_BCC)
 
 
 def whole(message: Message) -> Message:
     """Return a message with its hidden blind keys; the same object if it hides none."""
-    return _of_family(message, FAMILY_09) if message.family == FAMILY_BLIND else message
+    return _of_family(message, FAMILY_09) if message.family == FAMILY_09_BCC else message
 
 
 def revealed(message: Message) -> Message:
     """Return a copy of a message with all properties that its publisher sent."""
-    if isinstance(message, Blind):
+    if isinstance(message, BccMessage):
         properties = message._whole  # noqa: SLF001  # this module's own
         return Message(message.exchange, message.routing_key, properties, message.body)
     found = whole(message)

@@ -64,7 +64,7 @@ class BranchError(Refusal):
         self.fault = fault
 
 
-class Taken(NamedTuple):
+class SettledDelivery(NamedTuple):
     """A delivery that the branch has settled."""
 
     queue: Queue
@@ -88,7 +88,7 @@ class Committer:
             result |= queue.admit(message) if self._promised else queue.publish(message)
         return result
 
-    def take_effect(self, entries: Sequence[Taken], kind: int) -> None:
+    def take_effect(self, entries: Sequence[SettledDelivery], kind: int) -> None:
         """Settle deliveries, and drain the queues."""
         for queue, position in entries:
             if kind == ACCEPT:
@@ -153,7 +153,7 @@ class Branch:
         self.user = user
         self.state = State.UNKNOWN
         self.sessions = 0
-        self.work: Transaction[Taken] = Transaction()
+        self.work: Transaction[SettledDelivery] = Transaction()
         self.byte_count = 0
         self.timeout = 0
         self.timer: Timer | None = None
@@ -198,7 +198,7 @@ class Branch:
         Raises:
             BranchError: the branch is too large.
         """
-        taken = [Taken(entry.queue, entry.position) for entry in entries]
+        taken = [SettledDelivery(entry.queue, entry.position) for entry in entries]
         if self.state in DONE:
             take_back(taken)
             return
@@ -223,6 +223,6 @@ class Branch:
             take_back(entries)
 
 
-def take_back(entries: Sequence[Taken]) -> None:
+def take_back(entries: Sequence[SettledDelivery]) -> None:
     """Requeue deliveries whose acknowledgement was rolled back, and drain the queues."""
     Committer().take_effect(entries, REQUEUE)

@@ -214,7 +214,7 @@ class Broker:
         for vhost in self.vhosts.values():
             vhost.tick()
         if self.events.waiting:
-            self.events.tell()
+            self.events.publish()
 
     def committed(self) -> None:
         """Continue with everything that waited for the commit."""

@@ -26,7 +26,7 @@ from harebell.base.clock import Clock
 from harebell.base.limits import LETTER_UNITS
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
-from harebell.model.bcc import BLIND, hidden, whole
+from harebell.model.bcc import BCC, hidden, whole
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
 from harebell.model.queue.contract import ACCEPTED, Queue
@@ -146,11 +146,11 @@ class DeadLetters:
         message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))
-        blind = _texts(headers.get(BLIND)) if self._routing_key is None else []
+        blind = _texts(headers.get(BCC)) if self._routing_key is None else []
         changes = self._events(message, reason, headers, [message.routing_key, *copies])
         history = changes[HISTORY]
-        if BLIND in headers and not blind:
-            changes[BLIND] = None
+        if BCC in headers and not blind:
+            changes[BCC] = None
         if self._routing_key is None:
             keys = [message.routing_key, *copies, *blind]
         else:

@@ -27,7 +27,7 @@ def digest(value: Any) -> bytes:
     return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).digest()
 
 
-class Duplicates:
+class DedupCache:
     """The values that were seen, oldest first.
 
     Args:

@@ -96,7 +96,7 @@ class Events:
             headers["timestamp_in_ms"] = Long(self._clock.ms)
             self.waiting.append((key, headers))
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         """Publish the gathered events."""
         waiting, self.waiting = self.waiting, []
         if self._router is None or self._exchange is None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from struct import error as struct_error
 
-from harebell.model.queue.features.lease import Run
+from harebell.model.queue.features.lease import LeasedRange
 
 _VERSION = 3
 _WITHOUT_LEVELS = 1
@@ -60,7 +60,7 @@ class Claim:
     number: int
     messages: int
     byte_count: int
-    runs: tuple[Run, ...]
+    runs: tuple[LeasedRange, ...]
     seen: tuple[tuple[int, int], ...] = ()
     # A group has many open claims and is stored with every new one, so each is encoded once.
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
@@ -135,7 +135,7 @@ def _decode_claims(data: bytes, at: int, *, leveled: bool) -> tuple[tuple[Claim,
         end = at + runs * _RUN.size
         if end > len(data):
             raise LeaseRecordError("it is cut short")
-        where = tuple([Run(*found) for found in _RUN.iter_unpack(data[at:end])])
+        where = tuple([LeasedRange(*found) for found in _RUN.iter_unpack(data[at:end])])
         if any(run.first >= run.end for run in where):
             raise LeaseRecordError(f"claim {number} has a run without positions")
         at = end

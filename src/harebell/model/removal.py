@@ -99,7 +99,7 @@ class Removal:
             finally:
                 events.actor = before
                 if events.waiting:
-                    events.tell()
+                    events.publish()
 
         self._work.later(step)
 

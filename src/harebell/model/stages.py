@@ -112,7 +112,7 @@ class Stages:
         self._timer = timers.timer(self._tend)
         self._sweeper = timers.timer(self._sweep)
         self._batches: dict[tuple[Key, int], StagedBatch] = {}
-        self._octets = 0
+        self._byte_count = 0
         self._made = 0
         self._gone: deque[str] = deque()
         # Connections that stage, by publisher, and since when a publisher has none.
@@ -161,7 +161,7 @@ class Stages:
                     pieces.append(found.piece._replace(file=len(staged.files) - 1))
                 staged.size = found.piece.start + found.piece.size
                 staged.byte_count += found.piece.size
-                self._octets += found.piece.size
+                self._byte_count += found.piece.size
             if staged is not None and file.size() > staged.size:
                 file.truncate(staged.size)
         except OSError as error:
@@ -177,7 +177,7 @@ class Stages:
     @property
     def byte_count(self) -> int:
         """Return the size of all staged batches on disk."""
-        return self._octets
+        return self._byte_count
 
     def all(self) -> list[StagedBatch]:
         """Return every batch by publisher and number."""
@@ -297,7 +297,7 @@ class Stages:
         kept = piece._replace(file=len(staged.files) - 1, start=start, size=len(data))
         staged.size = start + len(data)
         staged.byte_count += len(data)
-        self._octets += len(data)
+        self._byte_count += len(data)
         return kept
 
     def _add_file(self, staged: StagedBatch) -> None:
@@ -388,7 +388,7 @@ class Stages:
             text = f"{_named(key, batch)} is being committed: it cannot be dropped any more"
             raise Refusal(ErrorKind.RESOURCE_LOCKED, text)
         del self._batches[key, batch]
-        self._octets -= staged.byte_count
+        self._byte_count -= staged.byte_count
         for file, path in zip(staged.files, staged.paths, strict=True):
             file.close()
             self._gone.append(path)
@@ -479,13 +479,13 @@ class Stages:
                 f"{cannot}: {free} octets of the disk are free, and disk_free_limit is {floor}; "
                 "make room, or drop what is staged and not wanted (`harebell stages list`)"
             )
-        room = self._octets + free - floor
+        room = self._byte_count + free - floor
         for whose, setting, own, share, mine in (
             (f"user '{key.user}'", "user", self.room.user, STAGE_USER_SHARE, _user_of),
             (f"vhost '{key.vhost}'", "vhost", self.room.vhost, STAGE_VHOST_SHARE, _vhost_of),
         ):
             most = own or int(room * share)
-            if self._octets + size <= most:
+            if self._byte_count + size <= most:
                 continue
             have = sum(b.byte_count for b in self._batches.values() if mine(b.key) == mine(key))
             if have + size > most:

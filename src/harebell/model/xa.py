@@ -30,7 +30,7 @@ from harebell.model.branch import (
     Branch,
     BranchError,
     Committer,
-    Taken,
+    SettledDelivery,
     take_back,
 )
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
@@ -168,7 +168,7 @@ class Branches:
             BranchError: it is not known, or not in a state for that.
         """
         branch = self._named(vhost, xid, asker)
-        done: Transaction[Taken] = Transaction()
+        done: Transaction[SettledDelivery] = Transaction()
         call = Call.PREPARE
         if branch.work.pending() == (0, 0):
             call = Call.PREPARE_NOTHING
@@ -398,13 +398,13 @@ class Branches:
                 take_back(entries)
             self._settle(branch)
 
-    def _carry_out(self, branch: Branch, work: Transaction[Taken]) -> Slices[None]:
+    def _carry_out(self, branch: Branch, work: Transaction[SettledDelivery]) -> Slices[None]:
         """Carry out the work, and settle the record; a crash must not separate them."""
         now = self._clock.steady
         yield from work.commit(Committer(promised=True), self._commit, now, more=1)
         self._settle(branch)
 
-    def _work_of(self, branch: Branch) -> Slices[Transaction[Taken]]:
+    def _work_of(self, branch: Branch) -> Slices[Transaction[SettledDelivery]]:
         """Return the work of the record of a prepared branch."""
         message = self._log().read(branch.position)
         if message is None:
@@ -417,7 +417,7 @@ class Branches:
             raise BranchError(
                 Fault.FAILED, f"xid {branch.xid}: the record of its work is damaged: {error}"
             ) from None
-        work: Transaction[Taken] = Transaction()
+        work: Transaction[SettledDelivery] = Transaction()
         places = [self._queue(record, place) for place in record.queues]
         ways: dict[tuple[int, ...], tuple[Queue, ...]] = {}
         for publishes in in_pieces(record.publishes):
@@ -433,7 +433,7 @@ class Branches:
         for each, queue in self._places(record):
             mine = branch.held is None or (each.queue, each.position) in branch.held
             if queue is not None and mine:
-                work.settle([Taken(queue, each.position)], each.kind)
+                work.settle([SettledDelivery(queue, each.position)], each.kind)
         return work
 
     def _places(self, record: BranchRecord) -> list[tuple[Settlement, Queue | None]]:

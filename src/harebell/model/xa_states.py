@@ -134,12 +134,12 @@ def _over(state: State, status: Status, answer: Status) -> dict[Call, Step]:
 
 def _decided(state: State, status: Status) -> dict[Call, Step]:
     """Return the steps on a heuristically decided branch."""
-    told = Step(state, status)
+    answered = Step(state, status)
     return {
-        Call.COMMIT: told,
-        Call.COMMIT_ONE_PHASE: told,
-        Call.COMMIT_CROWDED: told,
-        Call.ROLLBACK: told,
+        Call.COMMIT: answered,
+        Call.COMMIT_ONE_PHASE: answered,
+        Call.COMMIT_CROWDED: answered,
+        Call.ROLLBACK: answered,
         Call.FORGET: Step(State.UNKNOWN),
     }
 

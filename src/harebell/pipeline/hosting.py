@@ -89,7 +89,7 @@ def _begun(pipeline: Description) -> PipelineState:
 
 def _run(runs: Sequence[PipelineRun], view: View) -> None:
     started: list[PipelineRun] = []
-    with _signals() as told:
+    with _signals() as stopping:
         try:
             for run in runs:
                 run.start()
@@ -101,32 +101,32 @@ def _run(runs: Sequence[PipelineRun], view: View) -> None:
             raise
         left = list(started)
         while left:
-            if told.is_set():
+            if stopping.is_set():
                 for run in left:
                     run.stop()
             left = [run for run in left if run.step()]
             view.show(run.state for run in runs)
             if left:
-                told.wait(PIPELINE_POLL_SECONDS) if not told.is_set() else time.sleep(0.1)
+                stopping.wait(PIPELINE_POLL_SECONDS) if not stopping.is_set() else time.sleep(0.1)
 
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
     """Yield an event that SIGTERM and SIGINT set; the second signal ends the process as usual."""
-    told = threading.Event()
+    stopping = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield told
+        yield stopping
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        told.set()
+        stopping.set()
         signal.signal(number, before[signal.Signals(number)])
 
     for number in before:
         signal.signal(number, handle)
     try:
-        yield told
+        yield stopping
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

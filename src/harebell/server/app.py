@@ -457,7 +457,7 @@ class App:
         self.loop.call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
-        self.storage.tell_time()
+        self.storage.set_clock()
         turns = self.registry.turns
         crowded = turns.busy
         try:
@@ -506,7 +506,7 @@ class App:
                 turns.end()
 
     def _run_timers(self) -> None:
-        self.storage.tell_time()
+        self.storage.set_clock()
         self.run_due()
         self._wake_at(self.timers.due)
         if self.registry.dirty:
@@ -519,7 +519,7 @@ class App:
         self.lag.observe(late)
         if late > limits.TICK_LATE_SECONDS:
             self._excuse(late)
-        self.storage.tell_time()
+        self.storage.set_clock()
         self._look_at_disk()
         if self.tls is not None:
             self.tls.look()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harebell.base.message import FAMILY_09, FAMILY_BLIND, Properties
-from harebell.model.bcc import Blind, hidden, revealed, whole
+from harebell.base.message import FAMILY_09, FAMILY_09_BCC, Properties
+from harebell.model.bcc import BccMessage, hidden, revealed, whole
 from tests.unit.model.things import message
 
 SEEN, WHOLE = Properties(b"seen"), Properties(b"whole", 2)
 
 
 def test_queues_see_the_message_without_and_who_asks_gets_it_whole() -> None:
-    blind = Blind("e", "k", SEEN, WHOLE, b"body")
+    blind = BccMessage("e", "k", SEEN, WHOLE, b"body")
     assert (blind.exchange, blind.routing_key, blind.raw, blind.body) == (
         "e",
         "k",
@@ -31,7 +31,7 @@ def test_a_message_of_class_basic_keeps_its_keys_to_itself_and_gives_them_back()
     given = message(b"body")
     given.due, given.origin = 5, 6
     kept = hidden(given)
-    assert kept.family == FAMILY_BLIND
+    assert kept.family == FAMILY_09_BCC
     for found in (whole(kept), revealed(kept)):
         assert (found.family, found.raw, found.body) == (FAMILY_09, given.raw, b"body")
         assert (found.due, found.origin) == (5, 6)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.model.lease_record import Claim, GroupRecord, LeaseRecordError, decode
-from harebell.model.queue.features.lease import Run
+from harebell.model.queue.features.lease import LeasedRange
 
 LONG = st.integers(0, 2**64 - 2)
 RUNS = st.builds(
-    lambda level, first, more: Run(level, first, min(first + more, 2**64 - 1)),
+    lambda level, first, more: LeasedRange(level, first, min(first + more, 2**64 - 1)),
     st.integers(0, 255),
     LONG,
     st.integers(1, 1000),
@@ -23,7 +23,7 @@ CLAIMS = st.lists(
     st.builds(Claim, LONG, LONG, LONG, st.lists(RUNS, max_size=3).map(tuple), SEEN), max_size=3
 ).map(tuple)
 RECORDS = st.builds(GroupRecord, LONG, LONG, LONG, LONG, LONG, CLAIMS, CLAIMS, LONG)
-SOME = GroupRecord(3, 1, 4, 2, 5000, (Claim(4, 10, 99, (Run(0, 5, 15),), ((0, 7),)),))
+SOME = GroupRecord(3, 1, 4, 2, 5000, (Claim(4, 10, 99, (LeasedRange(0, 5, 15),), ((0, 7),)),))
 
 
 @given(RECORDS)
@@ -42,7 +42,7 @@ def test_other_octets_are_refused_and_say_why() -> None:
         decode(SOME.encode() + b"x")
     with pytest.raises(LeaseRecordError, match="it has version 9, known are 1 to 3"):
         decode(b"\x09" + SOME.encode()[1:])
-    empty = GroupRecord(1, 0, 1, 0, 1, (Claim(1, 1, 1, (Run(0, 5, 5),)),))
+    empty = GroupRecord(1, 0, 1, 0, 1, (Claim(1, 1, 1, (LeasedRange(0, 5, 5),)),))
     with pytest.raises(LeaseRecordError, match="claim 1 has a run without positions"):
         decode(empty.encode())
 
@@ -55,7 +55,9 @@ def test_a_group_of_the_first_version_is_read_without_levels() -> None:
         + struct.pack("<BQQ", 0, 5, 15)
         + struct.pack("<I", 0)
     )
-    assert decode(octets) == GroupRecord(3, 1, 4, 2, 5000, (Claim(4, 10, 99, (Run(0, 5, 15),)),))
+    assert decode(octets) == GroupRecord(
+        3, 1, 4, 2, 5000, (Claim(4, 10, 99, (LeasedRange(0, 5, 15),)),)
+    )
 
 
 def test_a_group_of_the_second_version_is_read_without_the_time_since_when_it_is_idle() -> None:

@@ -10,7 +10,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR
-from harebell.model.bcc import Blind
+from harebell.model.bcc import BccMessage
 from harebell.model.broker import Broker
 from harebell.model.exchange.delayed import DelayedExchange
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
@@ -79,7 +79,7 @@ def test_blind_keys_outlast_the_branch_and_the_delay(prepared: bool) -> None:
     world = Delaying()
     whole = properties(**{"x-delay": 1_000, "BCC": ["blind"]})
     seen = properties(**{"x-delay": 1_000})
-    world.branch(Blind("later", "seen", seen, whole, b"both"))
+    world.branch(BccMessage("later", "seen", seen, whole, b"both"))
     if prepared:
         world.prepare()
     world.commit(one_phase=not prepared)

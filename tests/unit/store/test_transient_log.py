@@ -15,7 +15,7 @@ from harebell.base.limits import (
 )
 from harebell.base.message import FAMILY_010, Message, Properties, copy_message
 from harebell.kernels.batches import BatchBuilder
-from harebell.model.bcc import Blind
+from harebell.model.bcc import BccMessage
 from tests.sim.disk import SimDisk
 from tests.unit.store.stores import IDENTITY, NOW, Bench, message
 
@@ -116,7 +116,7 @@ def test_what_belongs_to_another_delivery_is_not_kept() -> None:
         assert said(found) == said(message(b"from elsewhere"))
         assert found.timestamp == 0
         assert getattr(sent, name) == value
-    blind = Blind("e", "k", Properties(b"seen"), Properties(b"whole"), b"body")
+    blind = BccMessage("e", "k", Properties(b"seen"), Properties(b"whole"), b"body")
     found = log.read(log.append(blind))
     assert type(found) is Message
     assert (found.raw, found.body) == (b"seen", b"body")

@@ -237,7 +237,7 @@ class Connection(FramedConnection):
         super().let_go()
         self.intake.let_go()
 
-    def _tell(self) -> None:
+    def _write_collected(self) -> None:
         """Send the completions."""
         if self.completing:
             waiting, self.completing = self.completing, []

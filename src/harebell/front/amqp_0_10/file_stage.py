@@ -55,7 +55,7 @@ class Stage:
         self._arrivals = adapter.classes.arrivals
         self._adapter = adapter
         self._staged = self._arrivals.to_stage()
-        self._passed_over = self._staged.staged - self._arrivals.told
+        self._passed_over = self._staged.staged - self._arrivals.announced
         self._arrivals.describe(self._staged, read_list(FILE, header))
 
     def take(self, payload: bytes) -> None:

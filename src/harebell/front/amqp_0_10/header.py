@@ -62,8 +62,8 @@ def read_header(raw: bytes) -> tuple[int, str, Properties]:
         elif isinstance(struct, MessageProperties):
             headers = bool(struct.application_headers)
             carbon = any(_CARBON in name for name in struct.application_headers)
-            told = struct.reply_to is not None or struct.user_id is not None
-            suspect = suspect or carbon or told
+            addressed = struct.reply_to is not None or struct.user_id is not None
+            suspect = suspect or carbon or addressed
         else:
             suspect = True
     return flags, key, Properties(raw, mode, priority, headers, suspect, FAMILY_010)

@@ -25,7 +25,7 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.common.interceptors import NODE, TIMESTAMP
 from harebell.front.common.permission import check_topic
 from harebell.front.convert.final import encode_final
-from harebell.model.bcc import Blind
+from harebell.model.bcc import BccMessage
 from harebell.model.equivalence import type_name
 from harebell.model.firehose import Actor, further_keys
 from harebell.model.transaction import due_at_commit
@@ -48,7 +48,7 @@ UNROUTABLE = 1
 NOT_TAKEN = 2
 """The one for an immediate message that would have to wait."""
 _COPIES = "CC"
-_BLIND = "BCC"
+_BCC = "BCC"
 _MS = 1000
 _LONGEST_MS = 315_360_000_000_000
 """Ten thousand years: longer expirations mean none."""
@@ -72,13 +72,13 @@ def prepared(
     """
     structs = AMQP_0_10.decode_header(properties.raw)
     delivery = _one(structs, DeliveryProperties) or DeliveryProperties()
-    told = _one(structs, MessageProperties) or MessageProperties()
+    fields = _one(structs, MessageProperties) or MessageProperties()
     fragment = _one(structs, FragmentProperties)
     if fragment is not None and not (fragment.first and fragment.last):
         raise ExecutionError(NOT_IMPLEMENTED, "fragments of messages are not put together")
-    _check_user_id(session, told)
-    headers = told.application_headers
-    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, _BLIND)]
+    _check_user_id(session, fields)
+    headers = fields.application_headers
+    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, _BCC)]
     if session.topic is not None:
         for key in (routing_key, *keys):
             check_topic(session, WRITE, exchange.name, key)
@@ -89,10 +89,10 @@ def prepared(
         queues = router.route_all(exchange, (message, *copies))
     else:
         queues = router.route(exchange, message)
-    if _BLIND in headers:
-        told.application_headers = {key: headers[key] for key in headers if key != _BLIND}
-        seen = encode_final(delivery, told)
-        message = Blind(exchange.name, routing_key, seen, properties, body)
+    if _BCC in headers:
+        fields.application_headers = {key: headers[key] for key in headers if key != _BCC}
+        seen = encode_final(delivery, fields)
+        message = BccMessage(exchange.name, routing_key, seen, properties, body)
     if delivery.ttl is not None and delivery.ttl <= _LONGEST_MS:
         if session.transaction is not None:
             message.due = due_at_commit(delivery.ttl)
@@ -101,12 +101,12 @@ def prepared(
     return message, queues
 
 
-def _check_user_id(session: Session, told: MessageProperties) -> None:
+def _check_user_id(session: Session, fields: MessageProperties) -> None:
     """Refuse a user-id of another user (rule "authentication")."""
     user = session.user
-    if not told.user_id or told.user_id == user.name.encode() or "impersonator" in user.tags:
+    if not fields.user_id or fields.user_id == user.name.encode() or "impersonator" in user.tags:
         return
-    claimed = told.user_id.decode(errors="replace")
+    claimed = fields.user_id.decode(errors="replace")
     text = f"user-id is '{claimed}' but authenticated user was '{user.name}'"
     raise ExecutionError(UNAUTHORIZED_ACCESS, text)
 
@@ -136,8 +136,8 @@ def intercepted(session: Session, properties: Properties) -> Properties:
     settings = connection.settings
     structs = AMQP_0_10.decode_header(properties.raw)
     delivery = _one(structs, DeliveryProperties) or DeliveryProperties()
-    told = _one(structs, MessageProperties) or MessageProperties()
-    headers = dict(told.application_headers)
+    fields = _one(structs, MessageProperties) or MessageProperties()
+    headers = dict(fields.application_headers)
     ms = connection.broker.clock.ms
     if settings.stamp_time is not None:
         if settings.stamp_time or TIMESTAMP not in headers:
@@ -146,8 +146,8 @@ def intercepted(session: Session, properties: Properties) -> Properties:
             delivery.timestamp = ms // _MS
     if settings.stamp_node is not None and (settings.stamp_node or NODE not in headers):
         headers[NODE] = connection.broker.events.node
-    told.application_headers = headers
-    found = encode_final(delivery, told)
+    fields.application_headers = headers
+    found = encode_final(delivery, fields)
     return Properties(
         found.raw,
         found.delivery_mode,
@@ -165,8 +165,8 @@ def trace_publish(session: Session, message: Message, queues: tuple[Queue, ...])
         return
     keys = [message.routing_key]
     if message.has_headers:
-        told = _one(AMQP_0_10.decode_header(message.raw), MessageProperties)
-        keys += further_keys(told.application_headers if told is not None else {})
+        fields = _one(AMQP_0_10.decode_header(message.raw), MessageProperties)
+        keys += further_keys(fields.application_headers if fields is not None else {})
     connection = session.connection
     actor = Actor(connection.peer.connection_name, session.number, session.user.name)
     firehose.published(message, keys, queues, actor)

@@ -38,5 +38,5 @@ cdef class Session(SessionLayer):
                       bytes body) except -1
     @cython.locals(queue=Queue, result=int, answer=int)
     cpdef int accept(self, Message message, tuple queues, int flags) except -1
-    cpdef int tell_completed(self) except -1
+    cpdef int send_completed(self) except -1
     cpdef int serve(self) except -1

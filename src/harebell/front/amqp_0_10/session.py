@@ -247,23 +247,23 @@ class Session(SessionLayer):
         else:
             self._accepting.append((number, number))
 
-    def tell_completed(self) -> int:
+    def send_completed(self) -> int:
         """Send completions, after message.accept for transfers in explicit mode."""
         if self._accepting:
             self._tell_accepted()
-        return SessionLayer.tell_completed(self)
+        return SessionLayer.send_completed(self)
 
     def _tell_accepted(self) -> None:
-        told: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         while self._accepting and self._accepting[0][0] < self.done:
             first, last = self._accepting.pop(0)
             if last >= self.done:
                 self._accepting.insert(0, (self.done, last))
                 last = self.done - 1
             self.counters.confirm += last - first + 1
-            told.append((wrapped(first), wrapped(last)))
-        if told:
-            self.send(MessageAccept(tuple(told)))
+            ranges.append((wrapped(first), wrapped(last)))
+        if ranges:
+            self.send(MessageAccept(tuple(ranges)))
 
     def _find_exchange(self, name: str) -> Exchange:
         exchange = writable_exchange(self, name, lambda text: ExecutionError(NOT_ALLOWED, text, 0))

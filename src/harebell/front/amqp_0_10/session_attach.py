@@ -266,7 +266,7 @@ def flush(session: Session, control: controls.SessionFlush) -> None:
     if control.confirmed:
         connection.send_control(number, controls.SessionConfirmed(session.completed()))
     if control.completed:
-        session.tell_completed()
+        session.send_completed()
 
 
 def gap(session: Session, control: controls.SessionGap) -> None:

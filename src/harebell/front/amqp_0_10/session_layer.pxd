@@ -24,7 +24,7 @@ cdef class SessionLayer(SessionPort):
     cdef public bint ended
     cdef public object holds
     cdef long long _executed
-    cdef long long _told
+    cdef long long _reported
     cdef long long _asked
     cdef bint _enlisted
     cdef Commit _commit
@@ -40,7 +40,7 @@ cdef class SessionLayer(SessionPort):
     cpdef int enlist(self) except -1
     cpdef int wait_for(self, long long ticket) except -1
     cpdef int complete(self) except -1
-    cpdef int tell_completed(self) except -1
+    cpdef int send_completed(self) except -1
     @cython.locals(connection=Connection)
     cpdef bint can_send(self) except -1
     @cython.locals(connection=Connection, number="long long")

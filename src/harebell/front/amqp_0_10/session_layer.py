@@ -86,8 +86,8 @@ class SessionLayer(SessionPort):
         "_enlisted",
         "_executed",
         "_marks",
+        "_reported",
         "_ticket",
-        "_told",
         "attached",
         "connection",
         "current",
@@ -124,7 +124,7 @@ class SessionLayer(SessionPort):
         self.ended = False
         self.holds: dict[int, int] | None = None
         self._executed = 0
-        self._told = 0
+        self._reported = 0
         self._asked = 0
         self._enlisted = False
         self._commit = connection.commit
@@ -245,8 +245,8 @@ class SessionLayer(SessionPort):
             self.done = self._marks.popleft()[1]
         if not self._marks and self._ticket <= done:
             self.done = self._executed
-        if self.done > self._told and self.attached:
-            self.tell_completed()
+        if self.done > self._reported and self.attached:
+            self.send_completed()
         return 0
 
     def complete_behind(self) -> None:
@@ -260,12 +260,12 @@ class SessionLayer(SessionPort):
         self._marks.clear()
         waiting = list((self.holds or {}).values())
         self.done = min(self.current, min(waiting, default=self.current))
-        if self.done > self._told and self.attached:
-            self.tell_completed()
+        if self.done > self._reported and self.attached:
+            self.send_completed()
 
-    def tell_completed(self) -> int:
+    def send_completed(self) -> int:
         """Send session.completed with all completions that the peer may not know."""
-        self._told = self.done
+        self._reported = self.done
         ask = self.done - max(self.known, self._asked) >= _ASK
         if ask:
             self._asked = self.done
@@ -454,7 +454,7 @@ class SessionLayer(SessionPort):
             self.expiry.stop()
         self.connection = connection
         self.number = number
-        self._told = self.known
+        self._reported = self.known
         if not self._enlisted:
             self.enlist()
 
@@ -478,7 +478,7 @@ class SessionLayer(SessionPort):
     def go_on_at(self, number: int) -> None:
         """Set the number of the peer's next command; executed ones are skipped."""
         if not self.received:
-            self._executed = self.done = self.known = self._told = number
+            self._executed = self.done = self.known = self._reported = number
         self.received = number
 
     def pass_over(self, number: int) -> None:

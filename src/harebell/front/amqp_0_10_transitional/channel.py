@@ -222,7 +222,7 @@ class TransitionalChannel(WindowedChannel):
         if ticket > self.connection.commit.done:
             self.completions.wait(ticket)
 
-    def tell_completions(self) -> None:
+    def send_completions(self) -> None:
         """Send the completed commands, and again when more of them are complete.
 
         Old clients send execution.flush behind each command and give up when the first answer does
@@ -231,12 +231,12 @@ class TransitionalChannel(WindowedChannel):
         completions, commit = self.completions, self.connection.commit
         if completions.written_with() <= commit.done:
             completions.news(commit.done)
-            self._tell()
+            self._complete()
         if completions.waiting:
             completions.asked = True
             self._await()
 
-    def _tell(self) -> None:
+    def _complete(self) -> None:
         mark, ranges = self.completions.look(self.connection.commit.done)
         self.connection_send(ExecutionComplete(mark, ranges))
 
@@ -258,7 +258,7 @@ class TransitionalChannel(WindowedChannel):
         if not completions.asked or self.ending:
             return
         if completions.news(self.connection.commit.done):
-            self._tell()
+            self._complete()
         completions.asked = completions.waiting
         if completions.waiting:
             self._await()

@@ -16,7 +16,7 @@ SERIALS = 1 << 32
 SESSION_CLASS = 20
 CONTROLS = frozenset((10, SESSION_CLASS, 21, 140))
 """Classes whose methods are no commands."""
-_UNTOLD = -1
+_PENDING = -1
 
 
 def after(serial: int, steps: int = 1) -> int:
@@ -38,13 +38,13 @@ class Completions:
         asked: whether the peer requests completions of pending commands.
     """
 
-    __slots__ = ("_open", "_told", "asked", "last")
+    __slots__ = ("_open", "_sent_mark", "asked", "last")
 
     def __init__(self) -> None:
         self.last = 0
         self.asked = False
-        self._told = _UNTOLD
-        # Number -> the commit it waits for, or _UNTOLD while the command is executed.
+        self._sent_mark = _PENDING
+        # Number -> the commit it waits for, or _PENDING while the command is executed.
         self._open: dict[int, int] = {}
 
     def take(self) -> int:
@@ -54,17 +54,17 @@ class Completions:
 
     def wait(self, ticket: int) -> None:
         """Complete the newest command with this commit."""
-        if ticket > self._open.get(self.last, _UNTOLD):
+        if ticket > self._open.get(self.last, _PENDING):
             self._open[self.last] = ticket
 
     def hold(self) -> int:
         """Hold the newest command until `done` is called with the returned number."""
-        self._open.setdefault(self.last, _UNTOLD)
+        self._open.setdefault(self.last, _PENDING)
         return self.last
 
     def release(self) -> None:
         """Release the newest command, which was held; it may still wait for the disk."""
-        if self._open.get(self.last) == _UNTOLD:
+        if self._open.get(self.last) == _PENDING:
             del self._open[self.last]
 
     def done(self, number: int, ticket: int = 0) -> None:
@@ -94,12 +94,12 @@ class Completions:
             The mark, up to which everything is, and closed intervals above it.
         """
         for number, ticket in list(self._open.items()):
-            if ticket == _UNTOLD or ticket > done:
+            if ticket == _PENDING or ticket > done:
                 break
             del self._open[number]
         if not self._open:
             return self.last, ()
-        unfinished = [n for n, ticket in self._open.items() if ticket == _UNTOLD or ticket > done]
+        unfinished = [n for n, ticket in self._open.items() if ticket == _PENDING or ticket > done]
         mark = after(unfinished[0], -1)
         ranges = []
         for number, following in zip(unfinished, [*unfinished[1:], after(self.last)], strict=True):
@@ -111,6 +111,6 @@ class Completions:
     def news(self, done: int) -> bool:
         """True if the mark has changed since it was last sent; marks it as sent."""
         mark, _ = self.look(done)
-        changed = mark != self._told
-        self._told = mark
+        changed = mark != self._sent_mark
+        self._sent_mark = mark
         return changed

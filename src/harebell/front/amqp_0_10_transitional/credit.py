@@ -49,7 +49,7 @@ class CreditedUnacked(Unacked):
         queue, consumer, position, tag: as for `Unacked`.
     """
 
-    __slots__ = ("_credits", "_octets")
+    __slots__ = ("_byte_count", "_credits")
 
     def __init__(
         self,
@@ -62,16 +62,16 @@ class CreditedUnacked(Unacked):
     ) -> None:
         super().__init__(queue, consumer, position, tag)
         self._credits = against
-        self._octets = len(message.body)
+        self._byte_count = len(message.body)
         for credit in against:
             credit.out += 1
-            credit.used += self._octets
+            credit.used += self._byte_count
 
     def _leave(self) -> None:
         against, self._credits = self._credits, ()
         for credit in against:
             credit.out -= 1
-            credit.used -= self._octets
+            credit.used -= self._byte_count
 
     def settle(self) -> int:
         """Acknowledge the delivery."""

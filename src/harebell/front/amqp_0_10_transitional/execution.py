@@ -17,7 +17,7 @@ _CLASS = 140
 
 def flush(channel: TransitionalChannel, method: m.ExecutionFlush) -> None:
     """execution.flush: send completions now, and again for commands that wait for the disk."""
-    channel.tell_completions()
+    channel.send_completions()
 
 
 def complete(channel: TransitionalChannel, method: m.ExecutionComplete) -> None:

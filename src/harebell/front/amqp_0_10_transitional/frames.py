@@ -102,7 +102,7 @@ def _serve_raw(
     try:
         handler(channel, payload)
         if events.waiting:
-            events.tell()
+            events.publish()
     except (Refusal, ProtocolError) as error:
         connection.fail_channel(channel, error, *ids)
 

@@ -52,8 +52,8 @@ def declare(channel: WindowedChannel, method: methods.ExchangeDeclare) -> None:
     if method.type != found.KIND:
         thing = rendered("exchange", found.name, channel.vhost.name)
         text = f"{thing} is of type '{found.KIND}', not '{method.type}'"
-        told = channel.connection.qpid or channel.connection.version != _PUBLISHED
-        raise hard(530 if told else 507, text, *_DECLARE)
+        not_allowed = channel.connection.qpid or channel.connection.version != _PUBLISHED
+        raise hard(530 if not_allowed else 507, text, *_DECLARE)
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeDeclareOk())
 

@@ -136,7 +136,7 @@ class Connection(FramedConnection):
         if self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
 
-    def tell_blocked(self, blocked: bool) -> None:
+    def send_blocked(self, blocked: bool) -> None:
         """Send connection.blocked or unblocked to a client that supports them."""
         if self.wants("connection.blocked"):
             if blocked:
@@ -299,7 +299,7 @@ class Connection(FramedConnection):
             events.actor = self.user.name
             handler(channel, method)
             if events.waiting:
-                events.tell()
+                events.publish()
         except (Refusal, ProtocolError) as error:
             self.fail_channel(channel, error, spec.class_id, spec.method_id)
 
@@ -452,7 +452,7 @@ class Connection(FramedConnection):
             # Frame boundaries are lost, so no close-ok can be recognised either.
             self.finish()
 
-    def _tell(self) -> None:
+    def _write_collected(self) -> None:
         """Write the confirms that are due."""
         if self.confirming:
             waiting, self.confirming = self.confirming, []

@@ -19,7 +19,7 @@ from harebell.front.amqp_0_9_1.direct_reply import way_back
 from harebell.front.common.errors import soft
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_expiration, check_user_id
-from harebell.model.bcc import BLIND, hidden
+from harebell.model.bcc import BCC, hidden
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.transaction import due_at_commit
@@ -62,7 +62,7 @@ def prepared(
         properties = parse_properties(answered_at(raw, way_back(channel)))
     check_expiration(decoded)
     headers = decoded.headers or {}
-    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, BLIND)]
+    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, BCC)]
     if channel.topic is not None:
         for key in (routing_key, *keys):
             check_topic(channel, WRITE, exchange.name, key)
@@ -73,7 +73,7 @@ def prepared(
     else:
         copies = [copy_message(message, exchange.name, key) for key in keys]
         queues = router.route_all(exchange, (message, *copies))
-    if BLIND in headers and queues:
+    if BCC in headers and queues:
         message = hidden(message)
     if decoded.expiration is not None:
         ttl = int(decoded.expiration)

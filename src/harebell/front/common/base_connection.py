@@ -187,7 +187,7 @@ class BaseConnection(FrameSink):
         """True if a message is received in part, or publishes wait for their commit."""
         return False
 
-    def tell_blocked(self, blocked: bool) -> None:
+    def send_blocked(self, blocked: bool) -> None:
         """Send connection.blocked or unblocked to a client that supports them."""
 
     def finish(self) -> None:
@@ -270,7 +270,7 @@ class BaseConnection(FrameSink):
             self.paused = True
             self.blocked_since = self.broker.clock.steady
             self.registry.blocked.append(self)
-            self.tell_blocked(True)
+            self.send_blocked(True)
             self.touch()
 
     def unblock(self) -> None:
@@ -280,7 +280,7 @@ class BaseConnection(FrameSink):
         self._end_block()
         self.paused = False
         if self.state is ConnectionState.OPEN:
-            self.tell_blocked(False)
+            self.send_blocked(False)
         self.touch()
 
     def _end_block(self) -> None:

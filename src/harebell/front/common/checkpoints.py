@@ -57,7 +57,7 @@ class Checkpoints:
         self._clock = clock
         self._most = most
         self._saved: dict[Key, _Saved] = {}
-        self._octets = 0
+        self._byte_count = 0
 
     def __len__(self) -> int:
         return len(self._saved)
@@ -116,7 +116,7 @@ class Checkpoints:
 
     def _make_room(self, key: Key, byte_count: int) -> bool:
         """Drop older checkpoints for more bytes of one; False if that is not enough."""
-        while self._octets + byte_count > self._most:
+        while self._byte_count + byte_count > self._most:
             oldest = next(iter(self._saved))
             if oldest == key:
                 return False
@@ -124,5 +124,5 @@ class Checkpoints:
         return True
 
     def _count(self, byte_count: int) -> None:
-        self._octets += byte_count
+        self._byte_count += byte_count
         self._gauge.add(byte_count)

@@ -3,7 +3,7 @@
 receive     bytes to the scanner, which calls the methods of the version
 go_on       continues in another turn: long operations, then input
 perform     a long operation in slices; later input waits for its end
-_tell       writes what was collected in the turn: confirms, completions
+_write_collected       writes what was collected in the turn: confirms, completions
 relieved    the output has space again: channels continue
 """
 
@@ -94,7 +94,7 @@ class FramedConnection(BaseConnection):
         """Write a heartbeat, ahead of output that waits for a commit."""
         raise NotImplementedError
 
-    def _tell(self) -> None:
+    def _write_collected(self) -> None:
         """Write what was collected in this turn: confirms, completions."""
 
     # --- the shell's side -----------------------------------------------------------------------
@@ -325,14 +325,14 @@ class FramedConnection(BaseConnection):
                 queue.drain()
         self.forget_blocked()
         if events.waiting:
-            events.tell()
+            events.publish()
 
     def _end_of_turn(self) -> None:
         """End the turn: write confirms and completions, block a publisher if necessary."""
-        self._tell()
+        self._write_collected()
         if self.published:
             self.hold_publisher()
         if self.held is not None and self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
         if self.broker.events.waiting:
-            self.broker.events.tell()
+            self.broker.events.publish()

@@ -10,7 +10,7 @@ without one, and exchange and routing key do not change. Results are cached by t
 original list: a message is converted once for all its consumers, and consecutive messages with
 equal properties once.
 
-`FAMILY_BLIND` is basic with BCC keys (`harebell.model.bcc`), which no consumer sees.
+`FAMILY_09_BCC` is basic with BCC keys (`harebell.model.bcc`), which no consumer sees.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from harebell.base.message import (
     FAMILY_010,
     FAMILY_010T,
     FAMILY_09,
-    FAMILY_BLIND,
+    FAMILY_09_BCC,
     FAMILY_FILE,
     FAMILY_STREAM,
     Message,
     Properties,
     new_message,
 )
-from harebell.model.bcc import BLIND
+from harebell.model.bcc import BCC
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.edit import edited
 
@@ -122,8 +122,8 @@ def _properties(
     """Convert the properties of a message; the arguments are all that they depend on."""
     properties = Properties(raw, delivery_mode, priority, has_headers, family=before)
     message = new_message(exchange, routing_key, properties, b"")
-    if before == FAMILY_BLIND:
-        seen = parse_properties(edited(raw, {BLIND: None}))
+    if before == FAMILY_09_BCC:
+        seen = parse_properties(edited(raw, {BCC: None}))
         message = new_message(exchange, routing_key, seen, b"")
     elif before != FAMILY_09:
         message = pair(before).to_basic(message)

@@ -57,7 +57,7 @@ class Arrivals:
     Attributes:
         staging: the staging area of the broker.
         opened: the open file; None for none.
-        told: the staged size that file.open-ok announced.
+        announced: the staged size that file.open-ok announced.
     """
 
     def __init__(self, channel: FileStreamChannel) -> None:
@@ -65,7 +65,7 @@ class Arrivals:
         self.channel = channel
         self.staging = broker.staging
         self.opened: StagedFile | None = None
-        self.told = 0
+        self.announced = 0
         self._held: deque[_Held] = deque()
         self._routed: Routed | None = None
         self._timer = broker.timers.timer(self._go_on)
@@ -91,8 +91,8 @@ class Arrivals:
         if self.opened is not None:
             self.let_go(self.opened)
         self.opened = self.staging.open(self._key(identifier), size, self)
-        self.told = self.opened.staged
-        self.channel.say(FileOpenOk(self.told))
+        self.announced = self.opened.staged
+        self.channel.say(FileOpenOk(self.announced))
 
     def to_stage(self) -> StagedFile:
         """Return the file of file.stage.

@@ -20,7 +20,7 @@ from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.carried import USER_ID
 from harebell.front.operations.publish import writable_exchange
-from harebell.model.bcc import Blind
+from harebell.model.bcc import BccMessage
 from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue
@@ -117,7 +117,7 @@ def routed(
     if "BCC" in headers and queues:
         decoded.headers = {name: value for name, value in headers.items() if name != "BCC"}
         seen = request.listed.made(decoded)
-        message = Blind(exchange.name, request.routing_key, seen, properties, body)
+        message = BccMessage(exchange.name, request.routing_key, seen, properties, body)
     if router.origins:
         message.origin = connection.origin
     exchange.published += 1

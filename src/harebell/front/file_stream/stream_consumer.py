@@ -151,7 +151,7 @@ class StreamConsumer(Consumer):
         self.lane = lane
         self.discarded = 0
         self._window: list[Packet] = []
-        self._octets = 0
+        self._byte_count = 0
         self._next: Packet | None = None
         self._timer = lane.channel.connection.broker.timers.timer(self.go_on)
         self._over = False
@@ -210,13 +210,13 @@ class StreamConsumer(Consumer):
         packet = self._next
         if packet is None:
             return
-        count, byte_count = len(self._window) + 1, self._octets + packet.byte_count
+        count, byte_count = len(self._window) + 1, self._byte_count + packet.byte_count
         while not self.lane.fits(count, byte_count):
             last = self._least_urgent(packet.level)
             if last is None:
                 return
             self._window.remove(last)
-            self._octets -= last.byte_count
+            self._byte_count -= last.byte_count
             self._settled(last)
             self.discarded += 1
             count, byte_count = count - 1, byte_count - last.byte_count
@@ -225,7 +225,7 @@ class StreamConsumer(Consumer):
         while at and self._window[at - 1].level < packet.level:
             at -= 1
         self._window.insert(at, packet)
-        self._octets += packet.byte_count
+        self._byte_count += packet.byte_count
 
     def _least_urgent(self, level: int) -> Packet | None:
         """Return the packet to discard for one of that level: the oldest of the lowest level."""
@@ -238,7 +238,7 @@ class StreamConsumer(Consumer):
 
     def _send(self, packet: Packet) -> None:
         channel, message = self.lane.channel, packet.message
-        self._octets -= packet.byte_count
+        self._byte_count -= packet.byte_count
         tag = channel.next_tag
         channel.next_tag = tag + 1
         method = StreamDeliver(self.tag, tag, message.exchange, self.queue.name)
@@ -258,7 +258,7 @@ class StreamConsumer(Consumer):
         if self in self.lane.consumers:
             self.lane.consumers.remove(self)
         self._timer.stop()
-        packets, self._window, self._octets = self._window, [], 0
+        packets, self._window, self._byte_count = self._window, [], 0
         if self._next is not None:
             packets.append(self._next)
             self._next = None

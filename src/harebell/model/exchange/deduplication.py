@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
 from harebell.base.message import Message
-from harebell.model.dedup_cache import HEADER, Duplicates
+from harebell.model.dedup_cache import HEADER, DedupCache
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.resource import precondition
@@ -53,7 +53,7 @@ class DeduplicationExchange(FanoutExchange):
         super().__init__(name, **options)
         self.by_key = False
         self._ttl = _count(self.arguments.get(TTL))
-        self._seen: Duplicates | None = None
+        self._seen: DedupCache | None = None
         self._clock = Clock()
 
     @classmethod
@@ -81,7 +81,7 @@ class DeduplicationExchange(FanoutExchange):
         if self.durable and self.arguments.get(PERSISTENCE) == _DISK:
             assert context.store is not None, "exchanges that keep something have a store"
             log = context.store.open_log(self.identity, durable=True, keep_all=True)
-        self._seen = Duplicates(_count(self.arguments.get(SIZE)), log, self._clock.ms)
+        self._seen = DedupCache(_count(self.arguments.get(SIZE)), log, self._clock.ms)
 
     def leave(self) -> None:
         """Delete the cache: the exchange was deleted."""

@@ -23,7 +23,7 @@ from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
 from harebell.base.timers import Timer
-from harebell.model.bcc import BLIND, hidden, revealed
+from harebell.model.bcc import BCC, hidden, revealed
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
@@ -262,12 +262,12 @@ class Held(Queue):
         headers = self._editor.headers_of(message)
         changes: dict[str, Any] = {DELAY: -delay_of(headers)}
         letter = self._editor.with_headers(message, changes)
-        if BLIND in headers:
+        if BCC in headers:
             letter = hidden(letter)
         expiration = self._editor.expiration_of(message)
         if expiration is not None:
             letter.due = self._clock.steady + int(expiration)
-        keys = [*_texts(headers.get("CC")), *_texts(headers.get(BLIND))]
+        keys = [*_texts(headers.get("CC")), *_texts(headers.get(BCC))]
         if keys:
             others = [copy_message(letter, letter.exchange, key) for key in keys]
             found = self._router.route_all(self._exchange, (letter, *others))

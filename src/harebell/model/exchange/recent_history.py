@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.limits import RECENT_HISTORY_MESSAGES
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
-from harebell.model.bcc import BLIND, hidden
+from harebell.model.bcc import BCC, hidden
 from harebell.model.binding import Binding
 from harebell.model.equivalence import term
 from harebell.model.exchange.fanout import FanoutExchange
@@ -85,7 +85,7 @@ class RecentHistoryExchange(FanoutExchange):
         if self._log is not None and headers.get(NO_STORE) is not True:
             # A log may keep the object itself, and the publisher still changes this one.
             kept = copy_message(message, message.exchange, message.routing_key)
-            if BLIND in headers:
+            if BCC in headers:
                 kept = hidden(kept)
             self._kept.append(self._log.append(kept))
             self._forget()

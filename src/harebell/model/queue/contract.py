@@ -16,7 +16,7 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.queue.features.consumers import Consumers
-from harebell.model.queue.position_range import Span, cannot_be_spanned
+from harebell.model.queue.position_range import MessageRange, cannot_be_spanned
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Queue:
             settings: arguments and policies merged, by their policy keys.
         """
 
-    def span(self, moment: int) -> Span:
+    def span(self, moment: int) -> MessageRange:
         """Return the range of its messages, and the first position at a time or later.
 
         Args:

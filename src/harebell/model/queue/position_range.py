@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.order.fifo import FifoOrder
 
 
-class Stretch(NamedTuple):
+class LogRange(NamedTuple):
     """A range of positions of one log.
 
     Args:
@@ -39,7 +39,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MessageRange:
     """The range of the messages of a queue.
 
     Args:
@@ -63,18 +63,18 @@ def cannot_be_spanned(name: str, vhost: str) -> Refusal:
     return Refusal(ErrorKind.PRECONDITION_FAILED, f"{thing} has no log that could be read in bulk")
 
 
-def span_of(log: Log, end: int, moment: int, hidden: int) -> Span:
+def span_of(log: Log, end: int, moment: int, hidden: int) -> MessageRange:
     """Return the range of the messages of a log below a position.
 
     Args:
         log: the log.
         end: the position.
-        moment: `Span.position` is the first message at that time or later; 0 for the first.
+        moment: `MessageRange.position` is the first message at that time or later; 0 for the first.
         hidden: how many messages are from the position on.
     """
     first = min(log.first(), end)
     position = position_at(log, first, end, moment) if moment else first
-    return Span(first, end, log.live() - hidden, log.byte_count(), position)
+    return MessageRange(first, end, log.live() - hidden, log.byte_count(), position)
 
 
 def position_at(log: Log, first: int, end: int, moment: int) -> int:
@@ -115,7 +115,7 @@ def check_kept(name: str, vhost: str, first: int, kept: int, end: int, into: Bat
 
 
 def pour_runs(
-    runs: Sequence[Stretch],
+    runs: Sequence[LogRange],
     shift: int,
     first: int,
     end: int,
@@ -175,7 +175,7 @@ def level_marker(
         levels: the orders of the queue.
         bits: bits of the level in a position.
         into: the builder.
-        claimed: for rows of a claim: `features.lease.Taken.seen`.
+        claimed: for rows of a claim: `features.lease.ClaimedMessages.seen`.
     """
     orders = dict(levels)
 

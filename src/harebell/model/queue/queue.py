@@ -46,7 +46,7 @@ from harebell.model.queue.features.redelivery import FAILURES, REJECTIONS_SHIFT,
 from harebell.model.queue.features.staging import OpenBatch
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.keyed import KeyedOrder
-from harebell.model.queue.position_range import Span
+from harebell.model.queue.position_range import MessageRange
 from harebell.model.resource import precondition, refused, rendered
 
 if TYPE_CHECKING:
@@ -949,7 +949,7 @@ class MessageQueue(Queue):
             self.expire()
         return 0
 
-    def span(self, moment: int) -> Span:
+    def span(self, moment: int) -> MessageRange:
         """Return the range of the messages."""
         return self.order.span(moment)
 

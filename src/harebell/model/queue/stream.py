@@ -45,7 +45,7 @@ from harebell.model.queue.offsets import (
     start_position,
     wanted_values,
 )
-from harebell.model.queue.position_range import Span, check_kept, span_of
+from harebell.model.queue.position_range import MessageRange, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
 from harebell.model.queue_context import QueueContext
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
@@ -433,7 +433,7 @@ class StreamQueue(Queue):
 
     # --- ranges ---------------------------------------------------------------------------------
 
-    def span(self, moment: int) -> Span:
+    def span(self, moment: int) -> MessageRange:
         """Return the range of the messages that are on disk."""
         hidden = self._log.live() - self.ready_count()
         return span_of(self._log, self._visible, moment, hidden)

@@ -108,7 +108,7 @@ def replay(
     """
     done = 0
 
-    def told(confirmed: int) -> None:
+    def report(confirmed: int) -> None:
         nonlocal done
         done = confirmed
         progress(confirmed)
@@ -117,7 +117,7 @@ def replay(
         with blocking.connect(url) as connection:
             messages = _paced(_messages(rows, routing_key), rate)
             return connection.channel().publish_many(
-                messages, exchange=exchange, mandatory=True, progress=told
+                messages, exchange=exchange, mandatory=True, progress=report
             )
     except BulkPublishFailed as error:
         # Rows after the first failure count as confirmed, too, or were never sent.

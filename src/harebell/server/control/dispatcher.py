@@ -88,7 +88,7 @@ class _Execution:
             if begun:
                 turns.end()
         if events.waiting:
-            events.tell()
+            events.publish()
 
     def _go_on(self) -> bool:
         """Run slices until the turn is over; True if nothing is left for the next turn."""
@@ -180,7 +180,7 @@ class Dispatcher:
         answer = await execution.done
         events = self._context.broker.events
         if events.waiting:
-            events.tell()
+            events.publish()
             self._flush()
         if changes.gathered or self._context.broker.commit.urgent:
             await self._durable()

@@ -60,7 +60,7 @@ class Storage:
         report: called with a level and a line for each report of damage.
 
     Attributes:
-        wall: the clock for timestamps of records, set by `tell_time`.
+        wall: the clock for timestamps of records, set by `set_clock`.
         store: the queues' logs.
         durability: "fsync", "interval" or "os".
         free_limit: free bytes below which publishers are blocked; 0 for no limit.
@@ -129,7 +129,7 @@ class Storage:
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
 
-    def tell_time(self) -> None:
+    def set_clock(self) -> None:
         """Update the wall clock and the monotonic clock of `wall`."""
         self.wall.ms = now_ms()
         self.wall.steady = self._passed + monotonic_ms()

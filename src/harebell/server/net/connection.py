@@ -130,7 +130,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection = self.connection
         if connection is not None:
             app = self._app
-            app.storage.tell_time()
+            app.storage.set_clock()
             if app.timers.due <= app.wall.steady:
                 app.run_due()
             connection.receive(app.read_buffer[:nbytes], app.clock())

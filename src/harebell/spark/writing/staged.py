@@ -54,7 +54,7 @@ class StagedWriter:
         self._pieces = target.pieces(batches)
         self._done = done
         self._kept: deque[bytes] = deque()
-        self._octets = 0
+        self._byte_count = 0
         self._first = 0
         self._taken = 0
 
@@ -110,7 +110,7 @@ class StagedWriter:
         yield from enumerate(list(self._kept), self._first)
         for piece in self._pieces:
             self._kept.append(piece)
-            self._octets += len(piece)
+            self._byte_count += len(piece)
             yield self._first + len(self._kept) - 1, piece
 
     def _finish(self, connection: blocking.Connection, number: int, call: Call[int]) -> None:
@@ -118,8 +118,8 @@ class StagedWriter:
         self._done.rows = connection.finish(call)
         self._taken += 1
         self.progress = max(self.progress, number + 1)
-        while self._octets > SPARK_KEPT_BYTES and self._first < self.progress:
-            self._octets -= len(self._kept.popleft())
+        while self._byte_count > SPARK_KEPT_BYTES and self._first < self.progress:
+            self._byte_count -= len(self._kept.popleft())
             self._first += 1
 
 

@@ -214,7 +214,7 @@ def test_whoever_opens_a_group_hears_what_it_has() -> None:
     assert opened.timeout == 5000
     assert opened.generation == place.queue.identity
     (claim,) = lease.decode_claims(opened.claims)
-    assert claim == lease.ClaimInfo(2, 2, second.byte_count, second.first, second.end)
+    assert claim == lease.ClaimInfo(2, 2, second.octets, second.first, second.end)
     assert (second.first, second.end) == (2, 4)
 
 

@@ -25,8 +25,8 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.position_range import (
+    LogRange,
     PickedPositions,
-    Stretch,
     level_marker,
     pour_runs,
 )
@@ -40,7 +40,7 @@ _SINGLE = LEASE_SINGLE_MESSAGES
 _RANGES = LEASE_CLAIM_RANGES
 
 
-class Run(NamedTuple):
+class LeasedRange(NamedTuple):
     """A range of positions of one log that is leased: all messages in it that are not settled.
 
     Args:
@@ -54,7 +54,7 @@ class Run(NamedTuple):
     end: int
 
 
-class Taken(NamedTuple):
+class ClaimedMessages(NamedTuple):
     """The messages of a claim.
 
     Args:
@@ -64,7 +64,7 @@ class Taken(NamedTuple):
         seen: for each level, the position below which messages may have been delivered before.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[LeasedRange, ...]
     messages: int
     byte_count: int
     seen: tuple[tuple[int, int], ...] = ()
@@ -83,7 +83,7 @@ class Claims:
 
     # --- claiming -------------------------------------------------------------------------------
 
-    def claim(self, messages: int, byte_count: int, holder: object) -> Taken | None:
+    def claim(self, messages: int, byte_count: int, holder: object) -> ClaimedMessages | None:
         """Lease ready messages; None if there are none.
 
         Args:
@@ -114,9 +114,9 @@ class Claims:
         levels = sorted({run.level for run in taken.runs})
         return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
 
-    def _claim_ranges(self, messages: int, byte_count: int) -> Taken:
+    def _claim_ranges(self, messages: int, byte_count: int) -> ClaimedMessages:
         """Claim whole ranges of the logs."""
-        runs: list[Run] = []
+        runs: list[LeasedRange] = []
         count = size = 0
         for level, order in self._order.levels():
             left = -1 if byte_count < 0 else max(byte_count - size, 0)
@@ -125,20 +125,20 @@ class Claims:
             for first, end, more, taking in order.claim(
                 messages - count, left, _RANGES - len(runs)
             ):
-                runs.append(Run(level, first, end))
+                runs.append(LeasedRange(level, first, end))
                 count += more
                 size += taking
             if order.count:
                 break
         self._order.recount()
-        return Taken(tuple(runs), count, size)
+        return ClaimedMessages(tuple(runs), count, size)
 
-    def _claim_singly(self, messages: int, byte_count: int) -> Taken:
+    def _claim_singly(self, messages: int, byte_count: int) -> ClaimedMessages:
         """Claim one message at a time, if each has to be read."""
         queue, order = self._queue, self._order
         orders = dict(order.levels())
         bits = order.level_bits
-        runs: list[Run] = []
+        runs: list[LeasedRange] = []
         count = size = 0
         for _ in range(_SINGLE):
             message = order.take() if count < messages else None
@@ -162,18 +162,18 @@ class Claims:
             count += 1
             last = runs[-1] if runs else None
             if last is not None and last.level == level and log.next(last.end) == here:
-                runs[-1] = Run(level, last.first, here + 1)
+                runs[-1] = LeasedRange(level, last.first, here + 1)
             else:
-                runs.append(Run(level, here, here + 1))
+                runs.append(LeasedRange(level, here, here + 1))
             if len(runs) >= _RANGES:
                 break
         for run in runs:
             orders[run.level].lease(run.first, run.end)
-        return Taken(tuple(runs), count, size)
+        return ClaimedMessages(tuple(runs), count, size)
 
     def _claim_keyed(
         self, order: KeyedOrder, messages: int, byte_count: int, holder: object
-    ) -> Taken:
+    ) -> ClaimedMessages:
         """Claim messages of keys that are free or held by the group."""
         queue, log = self._queue, order.log
         picked = PickedPositions(log)
@@ -212,11 +212,13 @@ class Claims:
         runs = picked.in_order()
         for first, end in runs:
             order.levels()[0][1].lease(first, end)
-        return Taken(tuple([Run(0, first, end) for first, end in runs]), len(picked), size)
+        return ClaimedMessages(
+            tuple([LeasedRange(0, first, end) for first, end in runs]), len(picked), size
+        )
 
     # --- commit and release ---------------------------------------------------------------------
 
-    def settle(self, runs: Sequence[Run], messages: int) -> int:
+    def settle(self, runs: Sequence[LeasedRange], messages: int) -> int:
         """Settle leased messages; with ordering keys the caller drains afterwards."""
         queue = self._queue
         if queue.deleted:
@@ -231,7 +233,7 @@ class Claims:
         queue.sync_soon()
         return 0
 
-    def release(self, runs: Sequence[Run], messages: int) -> int:
+    def release(self, runs: Sequence[LeasedRange], messages: int) -> int:
         """Make leased messages ready again; the caller drains afterwards."""
         queue, order = self._queue, self._order
         if queue.deleted:
@@ -253,7 +255,7 @@ class Claims:
         queue.released()
         return 0
 
-    def _release_singly(self, runs: Sequence[Run]) -> int:
+    def _release_singly(self, runs: Sequence[LeasedRange]) -> int:
         queue, order = self._queue, self._order
         fifo = order.levels()[0][1]
         for run in runs:
@@ -267,14 +269,16 @@ class Claims:
                 position = fifo.log.next(position + 1)
         return 0
 
-    def _by_level(self, runs: Sequence[Run]) -> list[tuple[FifoOrder, list[tuple[int, int]]]]:
+    def _by_level(
+        self, runs: Sequence[LeasedRange]
+    ) -> list[tuple[FifoOrder, list[tuple[int, int]]]]:
         orders = dict(self._order.levels())
         return [
             (orders[level], [(run.first, run.end) for run in runs if run.level == level])
             for level in {run.level for run in runs}
         ]
 
-    def _positions(self, runs: Sequence[Run]) -> Iterator[int]:
+    def _positions(self, runs: Sequence[LeasedRange]) -> Iterator[int]:
         """Yield the positions of messages that are not settled."""
         orders = dict(self._order.levels())
         for run in runs:
@@ -286,16 +290,18 @@ class Claims:
 
     # --- after a restart ------------------------------------------------------------------------
 
-    def within(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+    def within(self, runs: Sequence[LeasedRange]) -> tuple[LeasedRange, ...]:
         """Return runs without positions that their logs do not have.
 
         A claim may be on disk before its messages; after a crash others get their positions.
         """
         ends = {level: order.log.end() for level, order in self._order.levels()}
-        cut = [Run(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs]
+        cut = [
+            LeasedRange(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs
+        ]
         return tuple([run for run in cut if run.first < run.end])
 
-    def restore(self, runs: Sequence[Run], holder: object) -> int:
+    def restore(self, runs: Sequence[LeasedRange], holder: object) -> int:
         """Lease what was leased before the restart; return how many messages.
 
         Called before `configure`, with runs from `within`.
@@ -320,7 +326,7 @@ class Claims:
                     keyed.keys.hold(position, key, holder)
         return count
 
-    def settle_again(self, runs: Sequence[Run]) -> int:
+    def settle_again(self, runs: Sequence[LeasedRange]) -> int:
         """Settle what was committed before the restart; the log on disk may not have it."""
         orders = dict(self._order.levels())
         for run in runs:
@@ -339,7 +345,7 @@ class Claims:
 
     def pour(
         self,
-        runs: Sequence[Run],
+        runs: Sequence[LeasedRange],
         first: int,
         end: int,
         into: BatchBuilder,
@@ -352,11 +358,11 @@ class Claims:
             first: the first position.
             end: the position behind the last.
             into: the builder of the rows.
-            seen: see `Taken`.
+            seen: see `ClaimedMessages`.
         """
         levels, bits = self._order.levels(), self._order.level_bits
         orders = dict(levels)
-        where = [Stretch(*run, orders[run.level].log) for run in runs]
+        where = [LogRange(*run, orders[run.level].log) for run in runs]
         mark = level_marker(levels, bits, into, dict(seen))
         return pour_runs(where, bits, first, end, into, mark)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
-from harebell.model.queue.position_range import Span, span_of
+from harebell.model.queue.position_range import MessageRange, span_of
 
 if TYPE_CHECKING:
     from harebell.model.queue.order.fifo import FifoOrder
@@ -227,7 +227,7 @@ class MessageOrder:
         """Add what was settled to the next commit."""
         return self.log.sync_soon()
 
-    def span(self, moment: int) -> Span:
+    def span(self, moment: int) -> MessageRange:
         """Return the range of the messages, see `contract.Queue.span`."""
         order = self.levels()[0][1]
         return span_of(self.log, order.end(), moment, order.hidden)

@@ -31,7 +31,7 @@ from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.position_range import PositionRanges
 
-Run = tuple[int, int]
+PositionRange = tuple[int, int]
 _first_of = itemgetter(0)
 
 
@@ -64,7 +64,7 @@ class FifoOrder(MessageOrder):
         self._sorted = False
         # The barrier of an open batch, and the ranges of its rows; the last one may still grow.
         self._barrier = -1
-        self._rows: list[Run] = []
+        self._rows: list[PositionRange] = []
         self._rows_first = self._rows_end = 0
 
     def end(self) -> int:
@@ -355,7 +355,7 @@ class FifoOrder(MessageOrder):
         self.count = 0
         return count
 
-    def _out(self) -> list[Run]:
+    def _out(self) -> list[PositionRange]:
         """Return the positions from the cursor on that are out or leased, in order."""
         out = [(position, position + 1) for position in self._held or ()]
         out.extend(self._leased or ())
@@ -488,7 +488,7 @@ class FifoOrder(MessageOrder):
         messages: int,
         byte_count: int,
         found: list[tuple[int, int, int, int]],
-    ) -> Run:
+    ) -> PositionRange:
         """Lease a range up to the limits; return how many messages, and their size."""
         reached, count, size = self.log.reach(first, end, messages, byte_count)
         if count == 0 and not found:
@@ -521,7 +521,7 @@ class FifoOrder(MessageOrder):
         self._old = max(self._old, min(end, self.log.end()))
         return count
 
-    def settle_leased(self, runs: list[Run]) -> int:
+    def settle_leased(self, runs: list[PositionRange]) -> int:
         """Settle leased ranges."""
         for first, end in runs:
             self.end_lease(first, end)
@@ -550,7 +550,7 @@ class FifoOrder(MessageOrder):
             position = self.log.next(position + 1)
         return 0
 
-    def release(self, runs: list[Run]) -> int:
+    def release(self, runs: list[PositionRange]) -> int:
         """Make leased ranges ready again in their place; return how many messages.
 
         The cursor moves back, so messages behind it may be out: from now on deliveries are noted

@@ -22,7 +22,13 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.fifo import FifoOrder
-from harebell.model.queue.position_range import Span, Stretch, level_marker, pour_runs, span_of
+from harebell.model.queue.position_range import (
+    LogRange,
+    MessageRange,
+    level_marker,
+    pour_runs,
+    span_of,
+)
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
@@ -312,7 +318,7 @@ class PriorityOrder(MessageOrder):
                 order.log.sync_soon()
         return 0
 
-    def span(self, moment: int) -> Span:
+    def span(self, moment: int) -> MessageRange:
         """Return where the messages of all levels are, by positions of the queue."""
         end = messages = byte_count = 0
         firsts: list[int] = []
@@ -330,11 +336,11 @@ class PriorityOrder(MessageOrder):
             if part.position < part.end:
                 starts.append(part.position << _SHIFT | level)
         first = min(firsts, default=end)
-        return Span(first, end, messages, byte_count, min(starts, default=end))
+        return MessageRange(first, end, messages, byte_count, min(starts, default=end))
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows in the order of positions, which is not the order of levels."""
         levels = self.levels()
-        runs = [Stretch(level, 0, order.end(), order.log) for level, order in levels]
+        runs = [LogRange(level, 0, order.end(), order.log) for level, order in levels]
         end = min(end, self.span(0).end)
         return pour_runs(runs, _SHIFT, first, end, into, level_marker(levels, _SHIFT, into))

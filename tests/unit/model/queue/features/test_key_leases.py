@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harebell.base.errors import Refusal
 from harebell.base.limits import LEASE_CLAIM_RANGES, LEASE_KEYED_MESSAGES, LEASE_SINGLE_MESSAGES
-from harebell.model.queue.features.lease import Run, Taken
+from harebell.model.queue.features.lease import ClaimedMessages, LeasedRange
 from tests.unit.model.queue.keyed import KINDS, Keyed
 from tests.unit.model.things import NO_PROPERTIES, Message, Taker, message
 
@@ -16,11 +16,11 @@ from tests.unit.model.things import NO_PROPERTIES, Message, Taker, message
 class Place(Keyed):
     """The queue, and groups."""
 
-    def claim(self, group: str = "g", messages: int = 100, octets: int = 0) -> Taken:
-        taken: Taken = self.queue.claims().claim(messages, octets, group)
-        return Taken((), 0, 0) if taken is None else taken
+    def claim(self, group: str = "g", messages: int = 100, octets: int = 0) -> ClaimedMessages:
+        taken: ClaimedMessages = self.queue.claims().claim(messages, octets, group)
+        return ClaimedMessages((), 0, 0) if taken is None else taken
 
-    def bodies(self, taken: Taken) -> list[str]:
+    def bodies(self, taken: ClaimedMessages) -> list[str]:
         """What a claim has, in the order in which it is read."""
         log = self.queue.claims().logs()[0]
         found = []
@@ -36,11 +36,11 @@ class Place(Keyed):
         """What a group claims now."""
         return self.bodies(self.claim(group, messages, octets))
 
-    def commit(self, taken: Taken) -> None:
+    def commit(self, taken: ClaimedMessages) -> None:
         self.queue.claims().settle(taken.runs, taken.messages)
         self.queue.drain()
 
-    def release(self, taken: Taken) -> None:
+    def release(self, taken: ClaimedMessages) -> None:
         self.queue.claims().release(taken.runs, taken.messages)
         self.queue.drain()
 
@@ -63,7 +63,7 @@ class Place(Keyed):
 def test_a_claim_takes_what_is_free_and_later_ones_go_on_with_its_keys(kind: str) -> None:
     place = Place(queue_type=kind).publish("a1", "b1", "a2", "b2", "a3")
     first = place.claim(messages=2)
-    assert (place.bodies(first), first.runs) == (["a1", "b1"], (Run(0, 0, 2),))
+    assert (place.bodies(first), first.runs) == (["a1", "b1"], (LeasedRange(0, 0, 2),))
     assert place.counts() == (3, 0, 2)
     second = place.claim(messages=2)
     assert place.bodies(second) == ["a2", "b2"]
@@ -183,7 +183,7 @@ def test_a_claim_is_read_in_order_however_it_was_put_together() -> None:
     place.commit(held)
     found = place.claim("g")
     assert place.bodies(found) == ["a2", "b2", "a3"]
-    assert found.runs == (Run(0, 2, 3), Run(0, 4, 6))
+    assert found.runs == (LeasedRange(0, 2, 3), LeasedRange(0, 4, 6))
 
 
 @KINDS
@@ -363,7 +363,7 @@ def test_what_waits_for_many_keys_is_one_run_when_it_is_claimed_together() -> No
     assert place.claim("h").messages == 0
     place.commit(held)
     found = place.claim("h", 10_000)
-    assert (found.messages, found.runs) == (7_992, (Run(0, 8, 8_000),))
+    assert (found.messages, found.runs) == (7_992, (LeasedRange(0, 8, 8_000),))
 
 
 def test_a_claim_looks_behind_whatever_is_held_until_it_has_something() -> None:
@@ -410,7 +410,7 @@ class Ledger:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.out: dict[int, tuple[object, str, int]] = {}
-        self.claims: dict[str, list[Taken]] = {"g": [], "h": []}
+        self.claims: dict[str, list[ClaimedMessages]] = {"g": [], "h": []}
         self.numbers: dict[str, int] = {}
         self.done: dict[str, set[int]] = {}
         self.seen = [0] * len(place.takers)
@@ -459,7 +459,7 @@ class Ledger:
             for position in self.positions(taken):
                 self.goes(group, position, log.read(position).body.decode())
 
-    def positions(self, taken: Taken) -> list[int]:
+    def positions(self, taken: ClaimedMessages) -> list[int]:
         log = self.place.queue.claims().logs()[0]
         runs = sorted(taken.runs)
         return [n for run in runs for n in range(run.first, run.end) if log.next(n) == n]
