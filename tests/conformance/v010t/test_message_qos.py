@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09.methods_message import MessageQos
+from tests.conformance.v010t.branches import OK, end, new_xid, selected, start
 from tests.conformance.v010t.conftest import Connect
 from tests.conformance.v010t.peer import Peer
 from tests.conformance.v010t.transfers import consume, expect_transfer, transfer
@@ -135,3 +136,19 @@ def test_lifting_the_limit_lets_what_waited_go(peer: Peer, name: str) -> None:
     peer.send(MessageQos())
     for number in (2, 3):
         expect_transfer(peer, b"Message %d" % number)
+
+
+def test_an_acknowledgement_in_a_branch_frees_the_window(peer: Peer, name: str) -> None:
+    peer.queue(name)
+    selected(peer)
+    xid = new_xid()
+    assert start(peer, xid) == OK
+    peer.send(MessageQos(prefetch_count=1, prefetch_size=9))
+    consume(peer, name)
+    assert end(peer, xid) == OK
+    numbered(peer, name, 1, 2)
+    expect_transfer(peer, b"Message 1")
+    peer.expect_silence()
+    assert start(peer, xid, join=True) == OK
+    peer.complete(peer.received())
+    expect_transfer(peer, b"Message 2")

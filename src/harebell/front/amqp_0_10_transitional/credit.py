@@ -6,10 +6,7 @@ messages and in bytes. Both limits also apply to existing consumers.
 
 from __future__ import annotations
 
-from harebell.base.message import Message
 from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, Window
-from harebell.front.common.unacked import Unacked
-from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
 
@@ -39,61 +36,12 @@ class Credit(Window):
             return TOO_LONG
         return super().admits(queue)
 
+    def add(self, size: int) -> None:
+        """Count a delivery of this many bytes."""
+        super().add(size)
+        self.out += 1
 
-class CreditedUnacked(Unacked):
-    """An unacknowledged delivery that counts.
-
-    Args:
-        against: the limits that it counts against.
-        message: the delivered message.
-        queue, consumer, position, tag: as for `Unacked`.
-    """
-
-    __slots__ = ("_byte_count", "_credits")
-
-    def __init__(
-        self,
-        against: tuple[Credit, ...],
-        message: Message,
-        queue: Queue,
-        consumer: Consumer,
-        position: int,
-        tag: int,
-    ) -> None:
-        super().__init__(queue, consumer, position, tag)
-        self._credits = against
-        self._byte_count = len(message.body)
-        for credit in against:
-            credit.out += 1
-            credit.used += self._byte_count
-
-    def _leave(self) -> None:
-        against, self._credits = self._credits, ()
-        for credit in against:
-            credit.out -= 1
-            credit.used -= self._byte_count
-
-    def settle(self) -> int:
-        """Acknowledge the delivery."""
-        self._leave()
-        return super().settle()
-
-    def reject(self) -> int:
-        """Reject the message without requeue."""
-        self._leave()
-        return super().reject()
-
-    def requeue(self) -> int:
-        """Requeue the message in its position."""
-        self._leave()
-        return super().requeue()
-
-    def give_back(self) -> int:
-        """Requeue the message without counting a failed delivery."""
-        self._leave()
-        return super().give_back()
-
-    def time_out(self) -> int:
-        """Requeue the message after the acknowledgement timeout."""
-        self._leave()
-        return super().time_out()
+    def remove(self, size: int) -> None:
+        """Stop counting a delivery of this many bytes."""
+        super().remove(size)
+        self.out -= 1

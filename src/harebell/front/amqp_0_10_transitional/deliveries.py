@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.base.message import Message
-from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN
+from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN, SizedUnacked
 from harebell.front.amqp_0_10_transitional.completion import after, distance
-from harebell.front.amqp_0_10_transitional.credit import Credit, CreditedUnacked
+from harebell.front.amqp_0_10_transitional.credit import Credit
 from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer_of
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import Unacked
@@ -78,7 +78,7 @@ class TransferConsumer(Consumer):
             self.unacked += 1
             tag = deliveries.note(number)
             against = deliveries.credits()
-            entry = CreditedUnacked(against, message, self.queue, self, position, tag)
+            entry = SizedUnacked(against, message, self.queue, self, position, tag)
             channel.unacked.put(tag, entry)
         if channel.router.tracer is not None:
             delivered(channel, message, self.queue.name, redelivered)

@@ -45,41 +45,51 @@ class Window:
             return UNKNOWN
         return FITS if len(head.body) <= self.size - self.used else TOO_LONG
 
+    def add(self, size: int) -> None:
+        """Count a delivery of this many bytes."""
+        self.used += size
+
+    def remove(self, size: int) -> None:
+        """Stop counting a delivery of this many bytes."""
+        self.used -= size
+
     def entry(
         self, queue: Queue, consumer: Consumer | None, position: int, tag: int, message: Message
     ) -> SizedUnacked:
         """Make an unacknowledged delivery that counts against this window."""
-        return SizedUnacked(self, len(message.body), queue, consumer, position, tag)
+        return SizedUnacked((self,), message, queue, consumer, position, tag)
 
 
 class SizedUnacked(Unacked):
-    """An unacknowledged delivery whose bytes count.
+    """An unacknowledged delivery that counts against windows.
 
     Args:
-        window: the window that they count against.
-        byte_count: of its body.
+        windows: the windows.
+        message: the delivered message.
         queue, consumer, position, tag: as for `Unacked`.
     """
 
-    __slots__ = ("byte_count", "window")
+    __slots__ = ("_size", "_windows")
 
     def __init__(
         self,
-        window: Window,
-        byte_count: int,
+        windows: tuple[Window, ...],
+        message: Message,
         queue: Queue,
         consumer: Consumer | None,
         position: int,
         tag: int,
     ) -> None:
         super().__init__(queue, consumer, position, tag)
-        self.window = window
-        self.byte_count = byte_count
-        window.used += byte_count
+        self._windows = windows
+        self._size = len(message.body)
+        for window in windows:
+            window.add(self._size)
 
     def _leave(self) -> None:
-        self.window.used -= self.byte_count
-        self.byte_count = 0
+        windows, self._windows = self._windows, ()
+        for window in windows:
+            window.remove(self._size)
 
     def forget(self) -> None:
         """Release the consumer's credit: the message is delivered again under another tag."""
