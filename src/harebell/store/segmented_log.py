@@ -18,7 +18,6 @@ from harebell.kernels.batches import BatchBuilder
 from harebell.store.reader import Reader
 from harebell.store.recall import Recall
 from harebell.store.segment import Segment, seed_of
-from harebell.store.times import position_at
 
 if TYPE_CHECKING:
     from harebell.store.log_host import LogHost
@@ -216,8 +215,24 @@ class SegmentedLog(Log):
         return 0 if message is None else message.timestamp
 
     def at_time(self, moment: int) -> int:
-        """Return the first position appended at `moment` or later; `end()` if there is none."""
-        return position_at(self, self.segments, moment)
+        """Return the first position appended at `moment` or later; `end()` if there is none.
+
+        The segment first, then a binary search in it.
+        """
+        for segment in self.segments:
+            if segment.newest < moment or not segment.positions.count:
+                continue
+            low, high = max(segment.first, self.first()), segment.positions.end() - 1
+            while low < high:
+                middle = low + (high - low) // 2
+                # Settled messages have no time any more: the next live one decides.
+                there = self.next(middle)
+                if there <= high and self.time_of(there) < moment:
+                    low = there + 1
+                else:
+                    high = middle
+            return self.next(low)
+        return self.end()
 
     # --- remove segments ------------------------------------------------------------------------
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harebell.store.durable_log import DurableLog
-from tests.unit.store.stores import Bench, message
+from tests.unit.store.stores import NOW, Bench, message
 
 COUNT = 12
 
@@ -52,3 +54,47 @@ def test_the_octets_of_all_segments_count() -> None:
     sizes = [len(bench.disk.content(path)) for path in bench.disk.paths() if path.endswith(".seg")]
     # Padding behind the last record of a segment is not written.
     assert sum(sizes) <= log.byte_count() < sum(sizes) + 8 * len(sizes)
+
+
+@pytest.mark.parametrize("segment_bytes", [400, 1 << 20])
+def test_the_first_position_at_or_after_a_moment_is_found(segment_bytes: int) -> None:
+    bench = Bench(segment_bytes=segment_bytes)
+    log = bench.log()
+    times = [0, 5, 5, 5, 9, 20, 20, 31]
+    for time in times:
+        bench.clock.ms = NOW + time
+        log.append(message())
+    bench.commit()
+    for moment in range(-1, 33):
+        expected = sum(time < moment for time in times)
+        assert log.at_time(NOW + moment) == expected
+
+
+def test_what_retention_let_go_is_not_found() -> None:
+    bench = Bench(segment_bytes=400)
+    log = bench.log()
+    for time in range(20):
+        bench.clock.ms = NOW + time
+        log.append(message())
+    bench.commit()
+    first = log.retain(1, 0)
+    assert first > 0
+    assert log.at_time(NOW) == first
+
+
+@pytest.mark.parametrize("segment_bytes", [400, 1 << 20])
+@pytest.mark.parametrize("gone", [(2, 3, 4), (0, 7), (3,), (4, 5, 6, 7), (1, 2, 3, 4, 5, 6)])
+def test_what_was_settled_is_passed_over(segment_bytes: int, gone: tuple[int, ...]) -> None:
+    bench = Bench(segment_bytes=segment_bytes)
+    log = bench.log()
+    for position in range(8):
+        bench.clock.ms = NOW + 10 * position
+        log.append(message())
+    bench.commit()
+    for position in gone:
+        log.settle(position)
+    bench.commit()
+    for moment in range(-5, 85, 5):
+        left = [each for each in range(8) if each not in gone and 10 * each >= moment]
+        expected = left[0] if left else log.end()
+        assert log.at_time(NOW + moment) == expected
