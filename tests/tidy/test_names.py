@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 from tests.tidy.sources import SOURCE, python_files, tree
 
@@ -36,6 +37,27 @@ VAGUE_CLASSES = {
 }
 """Class names that meant several things, and what to write."""
 
+OLD_CLASSES = {
+    "Blind": "BccMessage",
+    "CreditedUnacked": "SizedUnacked",
+    "Duplicates": "DedupCache",
+    "Run": "LeasedRange or PositionRange",
+    "Stretch": "LogRange",
+    "Taken": "ClaimedMessages, SettledDelivery or what was taken",
+}
+"""Class names of before, and what they are called now."""
+
+OLD_NAMES = {
+    "_told": "what was sent or shown, such as _reported",
+    "_tell": "what is done, such as _write_collected",
+    "told": "what it is, such as announced",
+    "tell": "publish, send or write",
+}
+"""Names of variables and functions that say that somebody hears something."""
+
+SIZES = ("auth", "base", "front", "model", "pipeline", "spark", "store")
+"""The packages where `octets` is no name: the specification's word is for the wire."""
+
 ROOMS = ("client", "front", "kernels", "pipeline", "spark", "wire")
 """The packages that the names of classes are checked in."""
 
@@ -60,3 +82,51 @@ def test_no_class_has_a_name_that_may_mean_anything() -> None:
         if isinstance(node, ast.ClassDef) and node.name in VAGUE_CLASSES
     ]
     assert not vague, "\n".join(vague)
+
+
+def test_no_class_has_an_old_name() -> None:
+    old = [
+        f"{path}:{node.lineno} {node.name}: call it {OLD_CLASSES[node.name]}"
+        for path in python_files()
+        if str(path).startswith(SOURCE)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and node.name in OLD_CLASSES
+    ]
+    assert not old, "\n".join(old)
+
+
+def test_no_variable_or_function_is_told_something() -> None:
+    old = [
+        f"{path}:{line} {name}: say {OLD_NAMES[name]}"
+        for path in python_files()
+        if str(path).startswith(SOURCE)
+        for line, name in bound_names(path)
+        if name in OLD_NAMES
+    ]
+    assert not old, "\n".join(old)
+
+
+def test_sizes_and_contents_are_bytes_and_not_octets() -> None:
+    old = [
+        f"{path}:{line} octets: byte_count for a size, data for a content"
+        for path in python_files()
+        if str(path).startswith(tuple(f"{SOURCE}{room}/" for room in SIZES))
+        for line, name in bound_names(path)
+        if name == "octets"
+    ]
+    assert not old, "\n".join(old)
+
+
+def bound_names(path: Path) -> list[tuple[int, str]]:
+    """The names of functions, parameters, variables and attributes of a file."""
+    found = []
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append((node.lineno, node.name))
+        elif isinstance(node, ast.arg):
+            found.append((node.lineno, node.arg))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.append((node.lineno, node.id))
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+            found.append((node.lineno, node.attr))
+    return found

@@ -39,7 +39,7 @@ class View:
 
     def __init__(self, echo: Callable[[str], None], terminal: bool | None = None) -> None:
         self._echo = echo
-        self._told: dict[str, int] = {}
+        self._printed: dict[str, int] = {}
         self._live: Any = None
         if sys.stdout.isatty() if terminal is None else terminal:
             self._live = _live()
@@ -74,8 +74,8 @@ class View:
             self._live.update(_table(shown))
             return
         for state in shown:
-            if state.batch > self._told.get(state.name, -1):
-                self._told[state.name] = state.batch
+            if state.batch > self._printed.get(state.name, -1):
+                self._printed[state.name] = state.batch
                 self._echo(line_of(state))
 
 

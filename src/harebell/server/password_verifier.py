@@ -124,8 +124,8 @@ class PasswordVerifier:
 
     def _answer(self, job: _Job, right: bool) -> None:
         # Not in the current call: the connection may be parsing its input.
-        self._loop.call_soon(self._tell, job, right)
+        self._loop.call_soon(self._finish, job, right)
 
-    def _tell(self, job: _Job, right: bool) -> None:
+    def _finish(self, job: _Job, right: bool) -> None:
         job.compared(right)
         self._flush()

@@ -115,7 +115,7 @@ class DurableLog(SegmentedLog):
         if self._staging != commit.staging:
             self._staging = commit.staging
             commit.staged.append((self.identity, self._end))
-            # Committed with the first row: after a crash the rows could not be told
+            # Committed with the first row: after a crash the rows could not be referred
             # from other records otherwise.
             commit.joint = True
         return 1 | _STAGED
@@ -397,14 +397,14 @@ class DurableLog(SegmentedLog):
                     tail.refer(segment.first)
 
     def _carry_over(self, tail: Segment) -> int:
-        """Repeat the notes of removed segments about others that stay (FORMAT.md, invariant 2)."""
-        told: set[int] = set()
+        """Repeat records of removed segments about remaining ones (FORMAT.md, invariant 2)."""
+        referred: set[int] = set()
         for leaving in self._leaving:
-            told.update(leaving.targets or ())
-        if not told:
+            referred.update(leaving.targets or ())
+        if not referred:
             return 0
         for segment in self.segments:
-            if segment.first not in told or segment is tail:
+            if segment.first not in referred or segment is tail:
                 continue
             write_all_of(tail.buffer, segment, self._counted or {}, self._end, self._clock.ms)
             tail.refer(segment.first)

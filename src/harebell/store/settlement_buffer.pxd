@@ -6,7 +6,7 @@ cdef class SettlementBuffer:
     cdef readonly long long handed
     cdef readonly long long mark
     cdef long long _marked
-    cdef long long _told
+    cdef long long _written
     cdef long long _first
     cdef long long _next
     cdef list _runs

@@ -23,14 +23,14 @@ class SettlementBuffer:
         mark: every position below it may have been handed out, according to the log on disk.
     """
 
-    __slots__ = ("_counts", "_first", "_marked", "_next", "_runs", "_told", "handed", "mark")
+    __slots__ = ("_counts", "_first", "_marked", "_next", "_runs", "_written", "handed", "mark")
 
     def __init__(self) -> None:
         self.handed = 0
         self.mark = 0
         self._marked = 0
         # The value of `handed` in the last write.
-        self._told = 0
+        self._written = 0
         # The range of settled positions that still grows, and the ranges before it.
         self._first = 0
         self._next = 0
@@ -39,7 +39,7 @@ class SettlementBuffer:
 
     def adopt(self, seen: int) -> int:
         """Start from an opened log: everything below `seen` may have been handed out before."""
-        self.handed = self.mark = self._marked = self._told = seen
+        self.handed = self.mark = self._marked = self._written = seen
         return 0
 
     def settled(self, first: int, end: int) -> int:
@@ -97,22 +97,22 @@ class SettlementBuffer:
         if self._next > self._first:
             self._runs.append((self._first, self._next))
         self._first = self._next = 0
-        told, self._runs = self._runs, []
-        if told:
-            write_settled(buffer, end, now, b"".join([pack("<QI", a, b - a) for a, b in told]))
+        ranges, self._runs = self._runs, []
+        if ranges:
+            write_settled(buffer, end, now, b"".join([pack("<QI", a, b - a) for a, b in ranges]))
         if self._counts:
             write_counts(buffer, end, now, self._counts)
-            told.extend((position, position + 1) for position in self._counts)
+            ranges.extend((position, position + 1) for position in self._counts)
             self._counts = None
-        if self.handed > self._told:
+        if self.handed > self._written:
             # Consumers may get all messages before the next batch is on disk: a full disk may
             # hold it up. So the mark includes them all.
-            self._told = self.handed
+            self._written = self.handed
             self.mark = max(self.mark, end)
         if self.mark > self._marked:
             self._marked = self.mark
             buffer.note(SEEN, end, now, pack("<Q", self.mark))
-        return told
+        return ranges
 
     def write_end(self, buffer: RecordBuffer, end: int, now: int) -> int:
         """Write the record of an orderly close."""

@@ -155,17 +155,17 @@ def as_dead_letters(frame: DataFrame, source: Source, pipeline: str) -> DataFram
 
     route = source.body.dead_letter
     assert route is not None, "bad rows of this source go somewhere"
-    told = f.create_map(
+    added = f.create_map(
         *(f.lit(REASON), f.col(BAD)),
         *(f.lit(PIPELINE), f.lit(pipeline)),
         *(f.lit(QUEUE), f.col("queue")),
         *(f.lit(KEY), f.col("routing_key")),
     )
-    headers = told
+    headers = added
     if "headers" in frame.columns:
         own = f.coalesce(f.col("headers"), f.create_map().cast("map<string,string>"))
         kept = f.map_filter(own, lambda name, _: ~name.isin(REASON, PIPELINE, QUEUE, KEY))
-        headers = f.map_concat(kept, told)
+        headers = f.map_concat(kept, added)
     found = frame.withColumn("headers", headers).drop(BAD)
     if route.routing_key is not None:
         found = found.withColumn("routing_key", f.lit(route.routing_key))

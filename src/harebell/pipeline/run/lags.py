@@ -14,14 +14,14 @@ from typing import Any
 _POSITION, _READY = "position", "ready"
 
 
-def lags(told: Mapping[str, Any], queue: str) -> dict[str, int]:
+def lags(progress: Mapping[str, Any], queue: str) -> dict[str, int]:
     """Return the number of unprocessed messages by queue, without queues where it is unknown.
 
     Args:
-        told: Spark's progress of one source.
+        progress: Spark's progress of one source.
         queue: the queue of the source, for offsets that name no queue.
     """
-    end, last = _offset(told.get("endOffset")), _offset(told.get("latestOffset"))
+    end, last = _offset(progress.get("endOffset")), _offset(progress.get("latestOffset"))
     if _POSITION in last and not isinstance(last[_POSITION], dict):
         end, last = {queue: end}, {queue: last}
     found = {name: _lag(end.get(name), each) for name, each in last.items()}

@@ -83,7 +83,7 @@ class PipelineRun:
             self._query = self._begin()
         except Exception as error:
             raise PipelineError(f"{self._pipeline.name}: {reason_of(error)}") from error
-        self._tell("running")
+        self._set_state("running")
 
     def poll(self) -> bool:
         """Update the state; return whether the query is running."""
@@ -92,14 +92,14 @@ class PipelineRun:
         running = bool(query.isActive)
         self._follow(query)
         if running:
-            self._tell("stopping" if self._stopping.is_set() else "running")
+            self._set_state("stopping" if self._stopping.is_set() else "running")
             return True
         error = self._error or query.exception()
         if error is not None and not (self._stopping.is_set() and _asked(error)):
             self.state.error, self.state.unreached = reason_of(error), unreached(error)
-            self._tell("failed")
+            self._set_state("failed")
         else:
-            self._tell("ended")
+            self._set_state("ended")
         return False
 
     def stop(self) -> None:
@@ -265,7 +265,7 @@ class PipelineRun:
         if last is not None:
             self.state.lag = _lags(self._pipeline, last)
 
-    def _tell(self, state: str) -> None:
+    def _set_state(self, state: str) -> None:
         self.state.state = state
         self.state.updated = time.time()
         if self._entry is not None:
@@ -280,7 +280,7 @@ def _asked(error: BaseException) -> bool:
 def _lags(pipeline: Description, progress: Any) -> dict[str, int]:
     """Return the number of unprocessed messages, by queue."""
     found: dict[str, int] = {}
-    for source, told in zip(pipeline.sources, progress["sources"], strict=False):
-        for queue, lag in lags(told, source.options.get("queue", source.name)).items():
+    for source, source_progress in zip(pipeline.sources, progress["sources"], strict=False):
+        for queue, lag in lags(source_progress, source.options.get("queue", source.name)).items():
             found[queue] = found.get(queue, 0) + lag
     return found

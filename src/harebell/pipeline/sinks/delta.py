@@ -93,12 +93,12 @@ class DeltaSink:
         gets = {field.name: str(field.type) for field in schema.fields}
         if has != gets:
             names = [name for name in {**has, **gets} if has.get(name) != gets.get(name)]
-            told = ", ".join(
+            unlike = ", ".join(
                 f"{name} is {_said(has.get(name))} there and {_said(gets.get(name))} here"
                 for name in names
             )
             raise PipelineError(
-                f"the Delta table {self._path} has other columns: {told}; change the steps, or "
+                f"the Delta table {self._path} has other columns: {unlike}; change the steps, or "
                 "write to another table"
             )
         parts = tuple(table.metadata().partition_columns)

@@ -31,10 +31,10 @@ def serves_ranges(url: URL) -> bool:
     """
     try:
         with blocking.connect(url) as connection:
-            told = connection.server_properties.get(_EXTENSIONS)
+            extensions = connection.server_properties.get(_EXTENSIONS)
     except AMQPError as error:
         raise PipelineError(str(error)) from None
-    return isinstance(told, dict) and _BULK in told
+    return isinstance(extensions, dict) and _BULK in extensions
 
 
 def browse(spark: SparkSession, address: str, queue: str) -> DataFrame:

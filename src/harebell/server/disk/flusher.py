@@ -172,7 +172,7 @@ class Flusher:
         """Set whether the disk is low; True if that has changed."""
         news = low != self._low
         self._low = low
-        self._tell()
+        self._report_shortages()
         return news
 
     async def drain(self, seconds: float) -> bool:
@@ -263,7 +263,7 @@ class Flusher:
         if self._stalled:
             self._log("warning", "the disk takes writes again")
             self._stalled = ""
-            self._tell()
+            self._report_shortages()
         if batch is self._flying:
             self._flying = None
             # Publishers with a window of unconfirmed messages continue after this confirm. If each
@@ -299,16 +299,16 @@ class Flusher:
         if error.errno not in _NO_FILES and self._spare():
             self._log("warning", f"the disk is full, what was kept for that is used: {error}")
             self._low = True
-            self._tell()
+            self._report_shortages()
             self._inbox.put(batch)
             return
         if not self._stalled:
             self._log("error", f"cannot write, publishers wait: {error}")
         self._stalled = FILES if error.errno in _NO_FILES else DISK
-        self._tell()
+        self._report_shortages()
         self._loop.call_later(STALL_RETRY_SECONDS, self._inbox.put, batch)
 
-    def _tell(self) -> None:
+    def _report_shortages(self) -> None:
         """Update the shortages of the connection registry."""
         news = self._registry.set_short(DISK, self._low or self._stalled == DISK)
         news = self._registry.set_short(FILES, self._stalled == FILES) or news

@@ -23,7 +23,7 @@ class Reserve:
     """The preallocated file.
 
     Args:
-        folder: the data directory.
+        directory: the data directory.
         total: size of the file system in bytes; the reserve is smaller on a small one.
 
     Attributes:
@@ -31,10 +31,10 @@ class Reserve:
         spent: true if the file was deleted and has to be created again.
     """
 
-    def __init__(self, folder: Path, total: int) -> None:
+    def __init__(self, directory: Path, total: int) -> None:
         self.byte_count = min(RESERVE_BYTES, total // RESERVE_SHARE)
         self.spent = True
-        self._path = folder / NAME
+        self._path = directory / NAME
 
     def renew(self, free: int) -> None:
         """Create the file if `free` bytes are at least twice its size."""

@@ -21,17 +21,17 @@ class WholeSync:
     """Syncs the file system of a directory.
 
     Args:
-        folder: any directory of the file system. Only writes that fail after it was opened are
+        directory: any directory of the file system. Only writes that fail after it was opened are
             reported.
 
     Raises:
         OSError: the directory cannot be opened.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
         self._call = ctypes.CDLL(None, use_errno=True).syncfs
-        self._handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        self._handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
 
     def __call__(self) -> None:
         """Sync everything that was written.
@@ -41,7 +41,7 @@ class WholeSync:
         """
         if self._call(self._handle) != 0:
             number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), self._folder)
+            raise OSError(number, os.strerror(number), self._directory)
 
     def close(self) -> None:
         """Close the directory."""
@@ -50,21 +50,21 @@ class WholeSync:
             os.close(handle)
 
 
-def whole_sync(folder: str) -> WholeSync | None:
+def whole_sync(directory: str) -> WholeSync | None:
     """Return a `WholeSync` for the file system of a directory; None if it is not reliable."""
     release = re.match(r"(\d+)\.(\d+)", os.uname().release)
     version = tuple(int(each) for each in release.groups()) if release else (0, 0)
-    if version < _TELLS_OF_FAILURES or _kind_of(folder) not in _RELIABLE:
+    if version < _TELLS_OF_FAILURES or _kind_of(directory) not in _RELIABLE:
         return None
     try:
-        return WholeSync(folder)
+        return WholeSync(directory)
     except (OSError, AttributeError):
         return None
 
 
-def _kind_of(folder: str) -> str:
+def _kind_of(directory: str) -> str:
     """Return the type of the file system of a directory; "" if it is unknown."""
-    device = os.stat(folder).st_dev
+    device = os.stat(directory).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
         mounts = _MOUNTS.read_text()

@@ -54,8 +54,8 @@ VERSIONS: Mapping[str, int] = {extension.name: extension.version for extension i
 
 
 def announced(server_properties: Mapping[str, Any]) -> dict[str, int]:
-    """What a broker says about the classes that it has; nothing when it is no Harebell."""
-    told = server_properties.get(PROPERTY)
-    if not isinstance(told, dict):
+    """Return the versions of the classes that a broker announces; empty if it is not Harebell."""
+    versions = server_properties.get(PROPERTY)
+    if not isinstance(versions, dict):
         return {}
-    return {name: version for name, version in told.items() if type(version) is int}
+    return {name: version for name, version in versions.items() if type(version) is int}

@@ -12,7 +12,7 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.kernels.batches import BatchBuilder
-from harebell.model.queue.position_range import Stretch, check_kept, position_at, pour_runs, span_of
+from harebell.model.queue.position_range import LogRange, check_kept, position_at, pour_runs, span_of
 from harebell.store.memory import MemoryLog
 from tests.unit.model.queue.logs import PreparedLog
 
@@ -95,7 +95,7 @@ def test_levels_are_read_in_the_order_of_positions(
         elif first <= there < end:
             expected.append(there)
     into = builder(rows)
-    runs = [Stretch(level, 0, log.end(), log) for level, log in logs.items()]
+    runs = [LogRange(level, 0, log.end(), log) for level, log in logs.items()]
     found: list[int] = []
     position = first
     while position < end:
@@ -128,7 +128,7 @@ def test_only_what_is_in_a_run_is_read() -> None:
     for _ in range(20):
         log.append(Message("", "", NOTHING, b""))
     log.settle(4)
-    runs = [Stretch(0, 3, 6, log), Stretch(0, 10, 12, log)]
+    runs = [LogRange(0, 3, 6, log), LogRange(0, 10, 12, log)]
     into = builder()
     assert pour_runs(runs, 0, 0, 99, into, lambda level: None) == 99
     assert offsets(into) == [3, 5, 10, 11]
