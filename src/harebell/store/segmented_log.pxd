@@ -61,7 +61,9 @@ cdef class SegmentedLog(Log):
     cpdef list counted(self)
     cdef bint _set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
-    @cython.locals(segment=Segment, low="long long", high="long long", middle="long long", there="long long")
+    @cython.locals(
+        segment=Segment, low="long long", high="long long", middle="long long", there="long long"
+    )
     cpdef long long at_time(self, long long moment) except -1
     cpdef long long retain(self, long long byte_count, long long moment) except -1
     cdef int _emptied(self, Segment segment) except -1

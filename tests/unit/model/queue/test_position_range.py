@@ -12,7 +12,13 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.kernels.batches import BatchBuilder
-from harebell.model.queue.position_range import LogRange, check_kept, position_at, pour_runs, span_of
+from harebell.model.queue.position_range import (
+    LogRange,
+    check_kept,
+    position_at,
+    pour_runs,
+    span_of,
+)
 from harebell.store.memory import MemoryLog
 from tests.unit.model.queue.logs import PreparedLog
 
