@@ -95,7 +95,7 @@ def queue_row(
     unacked = queue.unacked
     delayed = queue.delayed_count()
     total = ready + unacked + delayed + queue.leased
-    octets = queue.octets()
+    octets = queue.byte_count()
     owner: Any = queue.owner
     series = context.statistics.series(queue)
     working = _utilisation(queue, ready)

@@ -253,7 +253,7 @@ class Queue:
         """Return how many messages are ready."""
         raise NotImplementedError
 
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """Return the bytes of its log, settled records of its segments included."""
         return 0
 

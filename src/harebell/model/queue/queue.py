@@ -685,12 +685,12 @@ class MessageQueue(Queue):
         count = self.order.count
         return count if self.no_local is None else count + len(self.no_local)
 
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """Return the bytes of its logs, or of its ready messages where they are counted."""
         if self.limits is not None and self.limits.counts and not self.unacked:
-            return self.limits.octets
+            return self.limits.byte_count
         logs = [order.log for _, order in self.order.levels()]
-        return sum([log.octets() for log in logs if log is not None])
+        return sum([log.byte_count() for log in logs if log is not None])
 
     # --- settle, requeue, reject ----------------------------------------------------------------
 

@@ -299,9 +299,9 @@ class StreamQueue(Queue):
         """Return the log, with its first position; nothing if it is empty."""
         return [(self._log, self._log.first())] if self._log.live() else []
 
-    def octets(self) -> int:
+    def byte_count(self) -> int:
         """Return the bytes of its log."""
-        return self._log.octets()
+        return self._log.byte_count()
 
     # --- messages out ---------------------------------------------------------------------------
 
