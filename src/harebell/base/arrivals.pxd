@@ -1,7 +1,7 @@
 cdef class Arrivals:
     cdef public long long routed
     cdef public long long wanting_confirm
-    cdef public long long octets
+    cdef public long long byte_count
     cdef public long long to_100
     cdef public long long to_1k
     cdef public long long to_10k

@@ -18,21 +18,21 @@ class Arrivals:
     Attributes:
         routed: copies that queues were to get.
         wanting_confirm: messages published on channels with confirms.
-        octets: the sum of the bodies' sizes, in bytes.
+        byte_count: the sum of the bodies' sizes, in bytes.
         to_100, to_1k, to_10k, to_100k, to_1m, to_10m, to_50m, to_100m: messages by the size of
             their body: at most that large, and larger than the bucket before.
         above: messages that are larger.
     """
 
     __slots__ = (
-        *("routed", "wanting_confirm", "octets", "to_100", "to_1k", "to_10k", "to_100k"),
+        *("routed", "wanting_confirm", "byte_count", "to_100", "to_1k", "to_10k", "to_100k"),
         *("to_1m", "to_10m", "to_50m", "to_100m", "above"),
     )
 
     def __init__(self) -> None:
         self.routed = 0
         self.wanting_confirm = 0
-        self.octets = 0
+        self.byte_count = 0
         self.to_100 = 0
         self.to_1k = 0
         self.to_10k = 0
@@ -53,7 +53,7 @@ class Arrivals:
         """
         self.routed += queues
         self.wanting_confirm += confirms
-        self.octets += size
+        self.byte_count += size
         if size <= 100:
             self.to_100 += 1
         elif size <= 1_000:
@@ -81,5 +81,5 @@ class Arrivals:
             *(self.to_100, self.to_1k, self.to_10k, self.to_100k, self.to_1m),
             *(self.to_10m, self.to_50m, self.to_100m, self.above),
         ]
-        found.total = self.octets
+        found.total = self.byte_count
         return found

@@ -146,12 +146,12 @@ class Job:
         return msgspec.json.encode({**self.row(), "cursors": self.cursors, "ends": ends})
 
 
-def decode(octets: bytes) -> Job | None:
-    """Return the job of a record; None for other octets."""
+def decode(data: bytes) -> Job | None:
+    """Return the job of a record; None for other bytes."""
     import msgspec
 
     try:
-        row = msgspec.json.decode(octets, type=dict[str, Any])
+        row = msgspec.json.decode(data, type=dict[str, Any])
         orders = Orders(*(row[name] for name in Orders._fields))
         job = Job(int(row["id"]), orders, int(row["started"]))
         for name in ("state", "messages", "examined", "selected", "done", "left", "problem"):

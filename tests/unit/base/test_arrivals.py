@@ -24,4 +24,4 @@ def test_copies_and_wanted_confirms_are_counted() -> None:
     arrivals = Arrivals()
     arrivals.count(1, 3, True)
     arrivals.count(1, 0, False)
-    assert (arrivals.routed, arrivals.wanting_confirm, arrivals.octets) == (3, 1, 2)
+    assert (arrivals.routed, arrivals.wanting_confirm, arrivals.byte_count) == (3, 1, 2)
