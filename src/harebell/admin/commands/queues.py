@@ -244,7 +244,7 @@ def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
         "messages_ready": queue.ready_count(),
         "messages_unacknowledged": queue.unacked,
         "consumers": len(queue.consumers),
-        "message_bytes": queue.octets(),
+        "message_bytes": queue.byte_count(),
         "oldest_seconds": None if oldest is None else max(now_ms - oldest, 0) / 1000,
         "publish": counted.publish,
         "deliver_get": (
