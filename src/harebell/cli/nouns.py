@@ -22,7 +22,7 @@ from harebell.admin.command import REQUIRED, Command, Form, Parameter
 from harebell.base.limits import CONTROL_COMMAND_SECONDS
 from harebell.base.names import did_you_mean
 from harebell.base.printable import printable
-from harebell.cli.completion import names
+from harebell.cli.completed_names import names
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
 from harebell.server.config.settings import BY_NAME

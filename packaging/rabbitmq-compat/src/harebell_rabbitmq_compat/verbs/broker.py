@@ -9,12 +9,10 @@ from typing import Any
 from harebell_rabbitmq_compat.exits import (
     DATA,
     TEMPORARY,
-    UNAVAILABLE,
     USAGE,
     VerbFailed,
     WrongArguments,
 )
-from harebell_rabbitmq_compat.node import CommandRefused
 from harebell_rabbitmq_compat.tables import Rows, column_names, encoded, lines
 from harebell_rabbitmq_compat.verb import (
     CTL,
@@ -345,33 +343,16 @@ def set_log_level(call: Call) -> None:
     level = call.arguments[0]
     if level not in LEVELS:
         raise VerbFailed(f"level {level} is not supported. Try one of {', '.join(LEVELS)}")
-    _ask_if_there(
-        call,
-        "log.level",
-        "the level of the log is the key log_level of the configuration",
-        level=level,
+    raise VerbFailed(
+        "the level of the log is the key log_level of the configuration: change it there, and use "
+        "`harebell config reload`"
     )
 
 
 @verb(tools=_ONLY_CTL, banner=lambda call: f"Rotating logs for node {call.node.name} ...")
 def rotate_logs(call: Call) -> None:
     """Close the log file and open it again."""
-    _ask_if_there(
-        call, "log.rotate", "the broker writes its log to standard error, which has no file"
-    )
-
-
-def _ask_if_there(call: Call, command: str, otherwise: str, **given: Any) -> Any:
-    """Run a command that not every broker has.
-
-    Raises:
-        VerbFailed: the broker does not have it, or refuses it.
-    """
-    try:
-        return call.node.ask(command, **given)
-    except CommandRefused as refusal:
-        text = otherwise if str(refusal).startswith("cannot answer ") else str(refusal)
-        raise VerbFailed(text, UNAVAILABLE) from None
+    call.ask("config.reload")
 
 
 # --- stopping -------------------------------------------------------------------------------------

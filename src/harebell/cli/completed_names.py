@@ -1,0 +1,45 @@
+"""Complete arguments with the names of what is in a running broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+_SECONDS = 2.0
+"""A broker that does not answer must not hold the shell up for longer."""
+_LISTS = {"vhost": "vhosts.list", "user": "users.list", "queue": "queues.list"}
+"""The lists that have the names for arguments, by the names of those."""
+
+
+def names(noun: str, parameter: str) -> Any:
+    """Return a function for click that completes an argument with names of the running broker.
+
+    Args:
+        noun: the noun of the command.
+        parameter: the name of the argument.
+    """
+    command = f"{noun}.list" if parameter == "name" else _LISTS.get(parameter)
+    if command is None:
+        return None
+
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [each for each in _listed(ctx, command) if each.startswith(incomplete)]
+
+    return complete
+
+
+def _listed(ctx: click.Context, command: str) -> list[str]:
+    """Return the names in a list of the broker; [] without one, as a shell shows no errors."""
+    from harebell.base.errors import HarebellError
+    from harebell.server.config import load
+    from harebell.server.control.client import ask_command
+
+    try:
+        config = load({"data_dir": ctx.params.get("data_dir")})
+        rows = ask_command(config.data_dir, command, {}, _SECONDS)
+    except HarebellError:
+        return []
+    found = (str(row.get("name", "")) for row in rows)
+    # A shell takes a line break or a space as the end of a name.
+    return sorted({name for name in found if name and name.isprintable() and " " not in name})
