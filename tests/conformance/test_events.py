@@ -201,7 +201,7 @@ def test_a_login_that_fails_is_told_with_the_reason(watcher: Peer, connect_memor
     ((key, headers),) = _heard(watcher)
     assert key == "user.authentication.failure"
     assert headers["name"] == "guest"
-    assert headers["error"] == "PLAIN login refused: user 'guest'"
+    assert headers["error"] == "PLAIN login refused: user 'guest' - invalid credentials"
     assert headers["user_who_performed_action"] == "rmq-internal"
 
 

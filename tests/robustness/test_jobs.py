@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from harebell.base import impl
 from harebell.client.blocking import connect
 from harebell.server.control.client import ask_command, ask_rows
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 
-MANY = 20_000
+# Enough that a job is still running when it is killed, compiled or not.
+MANY = 150_000 if impl.chosen() == impl.NATIVE else 20_000
 KILLS = 3
 
 

@@ -277,7 +277,7 @@ ToQueue = Annotated[str, Argument("Another queue of the vhost.", "NAME")]
 ToExchange = Annotated[
     str | None, Argument("An exchange of the vhost, instead of a queue.", "NAME")
 ]
-RoutingKey = Annotated[
+NewRoutingKey = Annotated[
     str | None,
     Argument("The routing key for the exchange.  [default: that of each message]", "KEY"),
 ]
@@ -299,7 +299,7 @@ def move(
     vhost: InVhost = "/",
     to_queue: ToQueue = "",
     to_exchange: ToExchange = None,
-    routing_key: RoutingKey = None,
+    routing_key: NewRoutingKey = None,
 ) -> Row:
     """Move the messages that a condition selects to another queue or to an exchange, by a job."""
     target = _target(context, vhost, to_queue, to_exchange, routing_key)
@@ -314,7 +314,7 @@ def copy(
     vhost: InVhost = "/",
     to_queue: ToQueue = "",
     to_exchange: ToExchange = None,
-    routing_key: RoutingKey = None,
+    routing_key: NewRoutingKey = None,
 ) -> Row:
     """Copy the messages that a condition selects to another queue or to an exchange, by a job."""
     target = _target(context, vhost, to_queue, to_exchange, routing_key)
