@@ -49,15 +49,18 @@ class Harebell:
 
     Args:
         definitions: a file of what is declared at its start.
+        http: whether it has the HTTP API.
 
     Attributes:
         data_dir: where its control socket is.
+        http_port: of the HTTP API; 0 for none.
     """
 
     name = "harebell"
 
-    def __init__(self, definitions: Path | None = None) -> None:
+    def __init__(self, definitions: Path | None = None, *, http: bool = False) -> None:
         self.port = free_port()
+        self.http_port = free_port() if http else 0
         self._flags = ["--load-definitions", str(definitions)] if definitions else []
         self._home = Path(tempfile.mkdtemp(prefix="harebell-bench-"))
         self.data_dir = self._home / "data"
@@ -71,7 +74,7 @@ class Harebell:
             [
                 *serve,
                 "--management-port",
-                "0",
+                str(self.http_port),
                 "--metrics-port",
                 "0",
                 "--data-dir",

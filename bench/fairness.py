@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import pair
-from bench.brokers import KINDS, Harebell, rabbitmq_is_installed
+from bench.brokers import KINDS, Harebell, RabbitMQ, rabbitmq_is_installed
 from bench.hostile import side
 from bench.hostile.loads import IDLE, LOADS
 from bench.peer import BenchError
@@ -212,7 +212,10 @@ def measure(load: str, kind: str, task: pair.Task, scale: float) -> Row:
         scale: what the numbers of the load are multiplied by.
     """
     with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-        broker = KINDS[kind](_definitions(Path(folder)))
+        definitions = _definitions(Path(folder))
+        broker = (
+            RabbitMQ(definitions) if kind == RabbitMQ.name else Harebell(definitions, http=True)
+        )
         try:
             return _measured(broker, load, task, scale)
         except (BenchError, OSError) as error:
@@ -223,8 +226,10 @@ def measure(load: str, kind: str, task: pair.Task, scale: float) -> Row:
 
 def _measured(broker: Any, load: str, task: pair.Task, scale: float) -> Row:
     task = msgspec.structs.replace(task, port=broker.port)
-    data_dir = str(broker.data_dir) if isinstance(broker, Harebell) else ""
-    hostile = side.Task(load, broker.port, task.seconds, scale, data_dir)
+    data_dir, http_port = "", 0
+    if isinstance(broker, Harebell):
+        data_dir, http_port = str(broker.data_dir), broker.http_port
+    hostile = side.Task(load, broker.port, task.seconds, scale, data_dir, http_port)
     watch = _Watch(broker, task.seconds + _LEAD_SECONDS)
     with _process("bench.hostile", hostile) as other:
         _await_ready(other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import http.client
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -199,6 +201,23 @@ def listings(side: Side) -> Iterator[None]:
     while not side.over:
         for command in ("queues.list", "bindings.list", "definitions.export"):
             _ask(side, command)
+
+
+@load(everywhere=False)
+def http_listings(side: Side) -> Iterator[None]:
+    """10,000 queues that are listed over HTTP without end, whole, sorted and by page."""
+    line = side.line()
+    side.queues(line, "listed", side.many(10_000))
+    login = base64.b64encode(b"guest:guest").decode()
+    client = http.client.HTTPConnection("127.0.0.1", side.task.http_port, timeout=_PATIENCE)
+    yield
+    while not side.over:
+        for query in ("", "?sort=messages&sort_reverse=true", "?page=1&page_size=100&sort=name"):
+            client.request(
+                "GET", f"/api/queues{query}", headers={"authorization": f"Basic {login}"}
+            )
+            client.getresponse().read()
+            side.done += 1
 
 
 @load(everywhere=False)

@@ -30,6 +30,7 @@ class Task(msgspec.Struct, frozen=True):
         seconds: how long it goes on.
         scale: what its numbers are multiplied by.
         data_dir: of a Harebell, for what is asked at the control socket; empty for others.
+        http_port: of the HTTP API of a Harebell; 0 for others.
     """
 
     load: str
@@ -37,6 +38,7 @@ class Task(msgspec.Struct, frozen=True):
     seconds: float
     scale: float = 1.0
     data_dir: str = ""
+    http_port: int = 0
 
 
 def call(method: m.Method, channel: int = 1) -> bytes:
