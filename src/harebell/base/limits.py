@@ -393,6 +393,8 @@ HTTP_SHUTDOWN_SECONDS = 1
 """Time that requests have to end when the broker stops."""
 HTTP_REFUSED_SECONDS = 1.0
 """Delay of the answer to a wrong password after too many of them."""
+HTTP_PREPARE_SECONDS = 0.2
+"""Time after the start at which the files of the commands are imported."""
 HTTP_CHUNK_BYTES = 65_536
 """Size of the pieces in which an answer is compressed and sent."""
 HTTP_COMPRESS_BYTES = 860

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from harebell.front.common.turns import Account
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
 from harebell.server.control.row_reader import RowReader
+from harebell.server.json_rows import encoded_rows, rows_of
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command
@@ -121,6 +122,14 @@ class _Execution:
         return True
 
 
+def _encoded(answer: Any) -> Slices[Any]:
+    """Encode the rows of an answer that is a list."""
+    answer = yield from rows_of(answer)
+    if isinstance(answer, Iterator):
+        answer = yield from encoded_rows(answer)
+    return answer
+
+
 class Dispatcher:
     """Runs commands by name.
 
@@ -147,14 +156,14 @@ class Dispatcher:
             fields: its arguments.
 
         Returns:
-            The answer; a `RowReader` in the field "rows" if the command has a stream of rows. The
-            caller has to close it.
+            The answer, with `EncodedRows` for a list; a `RowReader` in the field "rows" if the
+            command has a stream of rows. The caller has to close it.
         """
         command = _find(name)
         assert command is not None, "`knows` was asked before"
         try:
             arguments = command.arguments_of(fields)
-            answer = await self.run(lambda: command.run(self._context, **arguments))
+            answer = await self.run(lambda: _encoded(command.run(self._context, **arguments)))
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
         except (CommandRefused, Refusal, MetadataError) as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ from harebell.server.control.client import LAG, OVERVIEW, ROWS, ControlError, so
 from harebell.server.control.loop_lag import longest_lag
 from harebell.server.control.row_reader import RowReader
 from harebell.server.disk.lock import cannot_use, in_use
+from harebell.server.json_rows import EncodedRows
 
 _OWNER_ONLY = 0o177
 _FOLDER_MODE = 0o700
@@ -92,8 +94,9 @@ class Control:
                 if isinstance(rows, RowReader):
                     await _send_rows(rows, reader, writer)
                     break
-                writer.write(msgspec.json.encode(answer) + b"\n")
-                await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
+                for piece in _pieces_of(answer):
+                    writer.write(piece)
+                    await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
         except ValueError:
             # readline raises ValueError for a line above the limit; the rest cannot be parsed.
             refusal = {"ok": False, "error": f"a line has at most {CONTROL_LINE_BYTES} octets"}
@@ -136,6 +139,17 @@ async def start(app: Overviewed, data_dir: Path, dispatcher: Commands | None = N
     except OSError as error:
         raise ControlError(cannot_use(data_dir, error)) from None
     return control
+
+
+def _pieces_of(answer: dict[str, Any]) -> Iterator[bytes]:
+    """Yield the line of an answer, a long list in pieces."""
+    rows = answer.get("answer")
+    if isinstance(rows, EncodedRows):
+        yield b'{"ok":true,"answer":'
+        yield from rows.pieces
+        yield b"}\n"
+    else:
+        yield msgspec.json.encode(answer) + b"\n"
 
 
 async def _send_rows(

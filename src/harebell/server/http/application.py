@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from email.utils import formatdate
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,9 +24,9 @@ from harebell.base.limits import (
     HTTP_CHUNK_BYTES,
     HTTP_COMPRESS_BYTES,
     HTTP_COMPRESS_LEVEL,
-    TRANSACTION_SLICE,
+    HTTP_PREPARE_SECONDS,
 )
-from harebell.base.slices import Slices, emptied
+from harebell.base.slices import Slices
 from harebell.model.metadata import MetadataError
 from harebell.server.http.by_name import arguments_of, check_rights, command_of, is_by_name
 from harebell.server.http.errors import HttpError, of_refusal, too_large
@@ -35,6 +35,7 @@ from harebell.server.http.login import Logins
 from harebell.server.http.rights import check_tags, check_vhost
 from harebell.server.http.routes import Routes, segments_of
 from harebell.server.http.rows import encoded, encoded_object, wanted_of
+from harebell.server.json_rows import rows_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -92,10 +93,31 @@ class ManagementApp:
 
     @cached_property
     def routes(self) -> Routes:
-        """The routes of all commands, whose files are imported at the first request."""
+        """The routes of all commands, whose files are imported here."""
         from harebell.admin.catalog import commands
 
         return Routes(commands())
+
+    def prepare(self) -> None:
+        """Import the files of the commands soon, one per turn.
+
+        The first request would import them all in one turn of 60 ms. The start of the broker does
+        not wait for them.
+        """
+        from harebell.admin.catalog import NOUNS
+
+        loop = asyncio.get_running_loop()
+        waiting = iter(NOUNS.values())
+
+        def step() -> None:
+            noun = next(waiting, None)
+            if noun is None:
+                self.routes.all  # noqa: B018 - builds the routes
+            else:
+                noun.commands  # noqa: B018 - imports a file
+                loop.call_soon(step)
+
+        loop.call_later(HTTP_PREPARE_SECONDS, step)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -150,9 +172,7 @@ class ManagementApp:
         context = self._context.on_behalf_of(user)
 
         def run() -> Slices[Answer]:
-            answer = command.run(context, **arguments)
-            if isinstance(answer, Generator):
-                answer = yield from answer
+            answer = yield from rows_of(command.run(context, **arguments))
             if isinstance(answer, RowStream):
                 return Answer(200, (_ROWS,), rows=self._dispatcher.reader_of(answer))
             if by_name:
@@ -204,9 +224,8 @@ class ManagementApp:
 
 def _whole(answer: Any) -> Slices[Answer]:
     """Make the response of a command by its name: its answer as it is."""
-    wanted = wanted_of({})
-    if isinstance(answer, list):
-        return Answer(200, (_JSON,), (yield from encoded(answer, wanted)))
+    if isinstance(answer, Iterator):
+        return Answer(200, (_JSON,), (yield from encoded(answer, wanted_of({}))))
     return Answer(200, (_JSON,), (msgspec.json.encode(answer),))
 
 
@@ -214,11 +233,8 @@ def _made(request: Request, command: Command, answer: Any, query: dict[str, str]
     """Make the response of a command."""
     if request.method in _READS or command.status == 200:
         wanted = wanted_of(query if request.method in _READS else {})
-        if isinstance(answer, list):
+        if isinstance(answer, Iterator):
             pieces = yield from encoded(answer, wanted)
-            if len(answer) > TRANSACTION_SLICE:
-                # Freed at once, the rows of 10,000 queues would stop the loop for some 20 ms.
-                yield from emptied(answer)
         else:
             pieces = encoded_object(answer, wanted)
         return Answer(200, (_JSON,), pieces)
@@ -318,8 +334,6 @@ def _compressed(pieces: list[bytes]) -> Iterator[bytes]:
     yield compress.flush()
 
 
-def application(
-    config: Config, context: AdminContext, dispatcher: Dispatcher
-) -> Callable[..., Any]:
+def application(config: Config, context: AdminContext, dispatcher: Dispatcher) -> ManagementApp:
     """Return the ASGI application of a broker."""
     return ManagementApp(config, context, dispatcher)

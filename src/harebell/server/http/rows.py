@@ -9,24 +9,18 @@ and with it an object that has one page and its place. `pagination` is ignored, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import merge
 from typing import Any, NamedTuple
 
-import msgspec
-
-from harebell.base.limits import (
-    HTTP_CHUNK_BYTES,
-    HTTP_PAGE_MOST_ROWS,
-    HTTP_PAGE_ROWS,
-    HTTP_SORT_RUN_ROWS,
-)
+from harebell.base.limits import HTTP_PAGE_MOST_ROWS, HTTP_PAGE_ROWS, HTTP_SORT_RUN_ROWS
 from harebell.base.patterns import search_for
-from harebell.base.slices import Slices
+from harebell.base.slices import Slices, consumed, emptied, gathered
 from harebell.server.http.errors import HttpError, bad_request
+from harebell.server.json_rows import JsonPieces, Row, encode
 
-Row = Mapping[str, Any]
-_encode = msgspec.json.Encoder().encode
+_Entry = tuple[tuple[Any, ...], int, bytes]
+"""What a row is sorted by, its number, and its JSON."""
 
 
 class Page(NamedTuple):
@@ -100,22 +94,40 @@ def _page_of(query: Mapping[str, str]) -> Page:
     return page
 
 
-def encoded(rows: list[Row], wanted: Wanted) -> Slices[list[bytes]]:
+def encoded(rows: Iterable[Row], wanted: Wanted) -> Slices[list[bytes]]:
     """Encode what a request wants of a list, in pieces of about HTTP_CHUNK_BYTES.
 
     Raises:
         HttpError: 400, the page is out of range, or its filter is no regular expression.
     """
     page = wanted.page
-    found = rows
-    if page is not None and page.name:
-        found = yield from _filtered(rows, page)
-    if wanted.sort:
-        found = yield from _sorted(found, wanted)
-    if page is None:
-        pieces = _Pieces(b"[")
-        yield from pieces.add(found, wanted.columns)
+    if page is None and not wanted.sort:
+        pieces = JsonPieces(b"[")
+        for row in rows:
+            pieces.add(_encoded(row, wanted))
+            yield
         return pieces.end(b"]")
+    found: list[_Entry] = []
+    total = 0
+    matches = None if page is None or not page.name else _matcher(page)
+    on_page = _places(page) if page is not None and not wanted.sort else None
+    for row in rows:
+        total += 1
+        if matches is None or matches(str(row.get("name", ""))):
+            key = tuple(_key(_at(row, path)) for path in wanted.sort)
+            is_sent = on_page is None or len(found) in on_page
+            found.append((key, len(found), _encoded(row, wanted) if is_sent else b""))
+        yield
+    if wanted.sort:
+        found = yield from _sorted(found, reverse=wanted.reverse)
+    return (yield from (_joined(found, b"[", b"]") if page is None else _paged(found, page, total)))
+
+
+def _encoded(row: Row, wanted: Wanted) -> bytes:
+    return encode(chosen(row, wanted.columns) if wanted.columns else row)
+
+
+def _paged(found: list[_Entry], page: Page, total: int) -> Slices[list[bytes]]:
     count = max(-(-len(found) // page.size), 1)
     if page.number > count:
         raise HttpError(
@@ -123,30 +135,32 @@ def encoded(rows: list[Row], wanted: Wanted) -> Slices[list[bytes]]:
             "page_out_of_range",
             f"Page out of range, page: {page.number} page size: {page.size}, len: {len(found)}",
         )
-    start = (page.number - 1) * page.size
-    here = found[start : start + page.size]
+    places = _places(page)
+    here = found[places.start : places.stop]
     about = {
         "filtered_count": len(found),
         "item_count": len(here),
         "page": page.number,
         "page_count": count,
         "page_size": page.size,
-        "total_count": len(rows),
+        "total_count": total,
     }
-    pieces = _Pieces(_encode(about)[:-1] + b',"items":[')
-    yield from pieces.add(here, wanted.columns)
-    return pieces.end(b"]}")
+    pieces = yield from _joined(here, encode(about)[:-1] + b',"items":[', b"]}")
+    yield from emptied(found)
+    return pieces
 
 
-def _filtered(rows: list[Row], page: Page) -> Slices[list[Row]]:
-    """Return the rows whose names match."""
-    matches = _matcher(page)
-    found = []
-    for row in rows:
-        if matches(str(row.get("name", ""))):
-            found.append(row)
+def _places(page: Page) -> range:
+    """Return the places of a page's rows in the list."""
+    return range((page.number - 1) * page.size, page.number * page.size)
+
+
+def _joined(found: list[_Entry], start: bytes, end: bytes) -> Slices[list[bytes]]:
+    pieces = JsonPieces(start)
+    for _, _, row in consumed(found):
+        pieces.add(row)
         yield
-    return found
+    return pieces.end(end)
 
 
 def _matcher(page: Page) -> Callable[[str], object]:
@@ -161,21 +175,13 @@ def _matcher(page: Page) -> Callable[[str], object]:
         ) from None
 
 
-def _sorted(rows: list[Row], wanted: Wanted) -> Slices[list[Row]]:
-    """Sort rows: short runs at once, which are merged row by row."""
-    keyed = []
-    for at, row in enumerate(rows):
-        keyed.append((tuple(_key(_at(row, path)) for path in wanted.sort), at))
-        yield
+def _sorted(found: list[_Entry], *, reverse: bool) -> Slices[list[_Entry]]:
+    """Sort entries: short runs at once, which are merged entry by entry."""
     runs = []
-    for at in range(0, len(keyed), HTTP_SORT_RUN_ROWS):
-        runs.append(sorted(keyed[at : at + HTTP_SORT_RUN_ROWS], reverse=wanted.reverse))
+    for at in range(0, len(found), HTTP_SORT_RUN_ROWS):
+        runs.append(sorted(found[at : at + HTTP_SORT_RUN_ROWS], reverse=reverse))
         yield
-    found = []
-    for _, at in merge(*runs, reverse=wanted.reverse):
-        found.append(rows[at])
-        yield
-    return found
+    return (yield from gathered(merge(*runs, reverse=reverse)))
 
 
 def _key(value: Any) -> tuple[int, Any]:
@@ -186,7 +192,7 @@ def _key(value: Any) -> tuple[int, Any]:
         return (1, value)
     if isinstance(value, str):
         return (2, value)
-    return (3, _encode(value))
+    return (3, encode(value))
 
 
 def _at(row: Any, path: Iterable[str]) -> Any:
@@ -218,35 +224,8 @@ def _has(row: Any, path: Iterable[str]) -> bool:
     return True
 
 
-class _Pieces:
-    """JSON in pieces of about HTTP_CHUNK_BYTES.
-
-    Args:
-        start: the first bytes.
-    """
-
-    def __init__(self, start: bytes) -> None:
-        self._done: list[bytes] = []
-        self._piece = bytearray(start)
-
-    def add(self, rows: Iterable[Row], columns: tuple[tuple[str, ...], ...]) -> Iterator[None]:
-        """Add rows, separated by commas; yields after each."""
-        comma = b""
-        for row in rows:
-            self._piece += comma + _encode(chosen(row, columns) if columns else row)
-            comma = b","
-            if len(self._piece) >= HTTP_CHUNK_BYTES:
-                self._done.append(bytes(self._piece))
-                self._piece.clear()
-            yield
-
-    def end(self, end: bytes) -> list[bytes]:
-        """Return all pieces."""
-        return [*self._done, bytes(self._piece + end)]
-
-
 def encoded_object(answer: Any, wanted: Wanted) -> list[bytes]:
     """Encode an answer that is no list, with the columns that are wanted."""
     if wanted.columns and isinstance(answer, Mapping):
         answer = chosen(answer, wanted.columns)
-    return [_encode(answer)]
+    return [encode(answer)]

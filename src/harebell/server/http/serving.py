@@ -74,4 +74,6 @@ async def serve_http(
         listeners.append(
             await open_listener(app, config.management_host, tls_port, "management_tls_port", tls)
         )
+    if listeners:
+        app.prepare()
     return listeners

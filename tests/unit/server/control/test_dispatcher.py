@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
+import msgspec
 import pytest
 
 from harebell.admin.context import AdminContext
@@ -22,6 +23,7 @@ from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
 from harebell.server.control.dispatcher import Dispatcher
+from harebell.server.json_rows import EncodedRows
 from harebell.store.memory import MemoryDefinitions, MemoryStore
 from tests.unit.model.things import message
 
@@ -82,7 +84,14 @@ class World:
         return count
 
     def ask(self, command: str, **fields: Any) -> asyncio.Task[dict[str, Any]]:
-        return asyncio.ensure_future(self.dispatcher.serve(command, fields))
+        return asyncio.ensure_future(self._served(command, fields))
+
+    async def _served(self, command: str, fields: dict[str, Any]) -> dict[str, Any]:
+        answer = await self.dispatcher.serve(command, fields)
+        rows = answer.get("answer")
+        if isinstance(rows, EncodedRows):
+            answer["answer"] = msgspec.json.decode(b"".join(rows.pieces))
+        return answer
 
 
 @pytest.mark.asyncio
