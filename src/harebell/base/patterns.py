@@ -31,6 +31,7 @@ _ONE = frozenset((_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _c
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
 _FOUND = 0
+_FEW_CHOICES = 4
 
 Search = Callable[[str], bool]
 """True if the pattern is found anywhere in the name."""
@@ -93,10 +94,32 @@ def _repeats(tree: Any) -> Iterable[tuple[Any, Any]]:
                     yield from _repeats(each)
 
 
+def _choices(tree: Any) -> int:
+    """Return how many choices a match makes; those in a repeat count once for each time."""
+    count = 0
+    for kind, value in tree:
+        if kind in _REPEATS:
+            least, _, body = value
+            count += max(least, 1) * _choices(body)
+            continue
+        count += kind is _constants.BRANCH
+        for part in value if isinstance(value, list | tuple) else (value,):
+            for each in part if isinstance(part, list) else (part,):
+                if isinstance(each, _parser.SubPattern):
+                    count += _choices(each)
+    return count
+
+
 def _quick(tree: Any) -> bool:
-    """True if `re` needs at most quadratic time."""
+    """True if `re` needs at most quadratic time.
+
+    Choices multiply: `(a|aa){30}c` has 2**30 ways through a name that has no "c".
+    """
     found = list(_repeats(tree))
-    return not found or (len(found) == 1 and len(found[0][1]) == 1 and found[0][1][0][0] in _ONE)
+    if not found:
+        return _choices(tree) <= _FEW_CHOICES
+    alone = len(found) == 1 and len(found[0][1]) == 1 and found[0][1][0][0] in _ONE
+    return alone and _choices(tree) <= 1
 
 
 class _Machine:

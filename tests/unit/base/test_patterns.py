@@ -27,6 +27,8 @@ ENDLESS = (
     "a?" * 100 + "a" * 255 + "$",
     "^.*a.*a.*a.*a.*a.*b$",
     "((a*)*)*c",
+    "(?:a|aa){60}c",
+    "(a|aa)" * 60 + "c",
 )
 """For `re` a name of 255 octets has more ways through these than anybody can wait for."""
 

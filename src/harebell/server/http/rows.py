@@ -8,13 +8,12 @@ and with it an object that has one page and its place. `pagination` is ignored, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from heapq import merge
 from typing import Any, NamedTuple
 
 from harebell.base.limits import HTTP_PAGE_MOST_ROWS, HTTP_PAGE_ROWS, HTTP_SORT_RUN_ROWS
-from harebell.base.patterns import search_for
+from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search_for
 from harebell.base.slices import Slices, consumed, emptied, gathered
 from harebell.server.http.errors import HttpError, bad_request
 from harebell.server.json_rows import JsonPieces, Row, encode
@@ -168,11 +167,21 @@ def _matcher(page: Page) -> Callable[[str], object]:
         part = page.name.lower()
         return lambda name: part in name.lower()
     try:
-        return search_for(page.name, re.IGNORECASE)
-    except re.error as error:
-        raise bad_request(
-            f"Pagination parameters are invalid: name is not a regular expression: {error}"
-        ) from None
+        search = linear_search_for(f"(?i){page.name}")
+    except PatternRefused as error:
+        raise _bad_name(f"the regular expression {error}") from None
+
+    def matches(name: str) -> bool:
+        try:
+            return search(name)
+        except PatternTooSlow:
+            raise _bad_name("the regular expression takes too long") from None
+
+    return matches
+
+
+def _bad_name(why: str) -> HttpError:
+    return bad_request(f"Pagination parameters are invalid: name: {why}")
 
 
 def _sorted(found: list[_Entry], *, reverse: bool) -> Slices[list[_Entry]]:

@@ -11,13 +11,12 @@ document is sent while it is made; between two slices the event loop does other 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs
 
 from harebell.base.limits import METRICS_PART_BYTES
-from harebell.base.patterns import search_for
+from harebell.base.patterns import PatternRefused, PatternTooSlow, Search, linear_search_for
 from harebell.server.metrics.scrape import Scraper
 
 Scope = dict[str, Any]
@@ -108,10 +107,25 @@ class MetricsApplication:
         if "queue" in query:
             pattern = query["queue"][-1]
             try:
-                named = search_for(pattern)
-            except (re.error, RecursionError, OverflowError) as error:
-                raise BadQuery(f"queue: {pattern!r} is not a regular expression: {error}") from None
+                named = _within_time(linear_search_for(pattern))
+            except PatternRefused as error:
+                text = (
+                    f"queue: {pattern!r} is not a regular expression that can be used: it {error}"
+                )
+                raise BadQuery(text) from None
         return self._scraper.detailed(query.get("family", ()), query.get("vhost"), named)
+
+
+def _within_time(search: Search) -> Search:
+    """Leave out names that take too long to compare."""
+
+    def found(name: str) -> bool:
+        try:
+            return search(name)
+        except PatternTooSlow:
+            return False
+
+    return found
 
 
 async def _answer(scope: Scope, send: Send, status: int, error: str, reason: str) -> None:
