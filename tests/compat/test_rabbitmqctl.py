@@ -150,6 +150,18 @@ def test_a_vhost_with_limits_and_policies_comes_and_goes(done: Done) -> None:
     assert "blue" not in done("rabbitmqctl", "list_vhosts")
 
 
+def test_a_protected_vhost_stays(tool: Tool, done: Done) -> None:
+    done("rabbitmqctl", "add_vhost", "kept")
+    done("rabbitmqctl", "enable_vhost_deletion_protection", "kept")
+    refused = tool("rabbitmqctl", "delete_vhost", "kept")
+    assert refused.returncode != 0
+    assert "protected from deletion" in refused.stderr
+    assert "kept" in done("rabbitmqctl", "-q", "list_vhosts").split()
+    done("rabbitmqctl", "disable_vhost_deletion_protection", "kept")
+    done("rabbitmqctl", "delete_vhost", "kept")
+    assert "kept" not in done("rabbitmqctl", "-q", "list_vhosts").split()
+
+
 def test_names_that_are_hard_to_quote_come_back(done: Done) -> None:
     name = "a/b%2F..\u202e ünïcode"
     done("rabbitmqctl", "add_vhost", name)

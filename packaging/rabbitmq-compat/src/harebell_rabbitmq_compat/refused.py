@@ -71,7 +71,6 @@ REASONS: dict[str, str] = {
 """The reason by verb."""
 
 OTHERS = (
-    *("disable_vhost_deletion_protection", "enable_vhost_deletion_protection"),
     *("list_channel_interceptors", "list_deprecated_features", "reconcile_vhosts"),
     *("restart_vhost", "resume_listeners", "suspend_listeners"),
     *("set_channel_interceptor_priorities", "certificates", "cipher_suites"),

@@ -7,22 +7,14 @@ from typing import TYPE_CHECKING, Any
 from harebell.admin.catalog import API_SETTINGS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, POLICYMAKER, Row
 from harebell.admin.commands import vhosts as vhost_commands
-from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.context import AdminContext, missing
 
 if TYPE_CHECKING:
     from harebell.model.policy import Policy
     from harebell.model.vhost import VHost
 
-_PROTECTION = "deletion-protection"
-"""The component and the name of the parameter that keeps a vhost from being deleted."""
-
 
 # --- vhosts ---------------------------------------------------------------------------------------
-
-
-def is_protected(vhost: VHost) -> bool:
-    """True if a vhost may not be deleted."""
-    return bool(vhost.parameters.values.get((_PROTECTION, _PROTECTION)))
 
 
 @API_SETTINGS.command("PUT /api/vhosts/{name}", tag=ADMINISTRATOR)
@@ -62,31 +54,6 @@ def start_vhost(context: AdminContext, name: str, node: str) -> Row:
     context.vhost(name)
     context.check_node(node)
     return {}
-
-
-@API_SETTINGS.command("POST /api/vhosts/{name}/deletion/protection", tag=ADMINISTRATOR)
-def protect_vhost(context: AdminContext, name: str) -> Row:
-    """Keep a vhost from being deleted."""
-    context.vhost(name).parameters.put(_PROTECTION, _PROTECTION, True)
-    return {}
-
-
-@API_SETTINGS.command("DELETE /api/vhosts/{name}/deletion/protection", tag=ADMINISTRATOR)
-def unprotect_vhost(context: AdminContext, name: str) -> Row:
-    """Let a vhost be deleted again."""
-    context.vhost(name).parameters.delete(_PROTECTION, _PROTECTION)
-    return {}
-
-
-@API_SETTINGS.command("DELETE /api/vhosts/{name}", tag=ADMINISTRATOR)
-def delete_vhost(context: AdminContext, name: str) -> Row:
-    """Delete a vhost with everything in it, unless it is protected."""
-    if is_protected(context.vhost(name)):
-        raise CommandRefused(
-            f"vhost '{name}' is protected from deletion: remove the protection first"
-        )
-    done: Row = vhost_commands.delete(context, name)
-    return done
 
 
 # --- policies -------------------------------------------------------------------------------------

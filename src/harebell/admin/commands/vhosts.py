@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from harebell.model.metadata import Metadata
     from harebell.model.vhost import VHost
 
+_PROTECTION = "deletion-protection"
+"""The component and the name of the parameter that keeps a vhost from being deleted."""
 Description = Annotated[str | None, Argument("For users.", "TEXT")]
 Tags = Annotated[
     list[str] | None, Argument("Tags, with commas between them.", "TAG,...", Form.WORDS)
@@ -170,6 +172,31 @@ def set_vhost(
 
 
 @VHOSTS.command(
+    "POST /api/vhosts/{name}/deletion/protection",
+    tag=ADMINISTRATOR,
+    done="vhost '{name}' cannot be deleted now",
+)
+def protect(context: AdminContext, name: str) -> Row:
+    """Keep a vhost from being deleted."""
+    context.vhost(name).parameters.put(_PROTECTION, _PROTECTION, True)
+    context.log("info", f"vhost '{name}' was protected from deletion")
+    return {"name": name}
+
+
+@VHOSTS.command(
+    "DELETE /api/vhosts/{name}/deletion/protection",
+    tag=ADMINISTRATOR,
+    done="vhost '{name}' can be deleted again",
+)
+def unprotect(context: AdminContext, name: str) -> Row:
+    """Let a vhost be deleted again."""
+    context.vhost(name).parameters.delete(_PROTECTION, _PROTECTION)
+    context.log("info", f"vhost '{name}' is no longer protected from deletion")
+    return {"name": name}
+
+
+@VHOSTS.command(
+    "DELETE /api/vhosts/{name}",
     tag=ADMINISTRATOR,
     done=lambda known: f"vhost '{known['name']}' was deleted{closed_clause(known)}",
 )
@@ -178,6 +205,10 @@ def delete(context: AdminContext, name: str) -> Row:
     from harebell.model.broker import DEFAULT_VHOST
 
     vhost = context.vhost(name)
+    if vhost.parameters.values.get((_PROTECTION, _PROTECTION)):
+        raise CommandRefused(
+            f"vhost '{name}' is protected from deletion: `harebell vhosts unprotect` ends that"
+        )
     if vhost.name == DEFAULT_VHOST:
         raise CommandRefused(
             f"the vhost '{DEFAULT_VHOST}' is there from the start and cannot be deleted: close it "

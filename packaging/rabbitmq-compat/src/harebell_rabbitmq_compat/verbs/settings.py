@@ -131,6 +131,30 @@ def delete_vhost(call: Call) -> None:
 
 
 @verb(
+    "<vhost>",
+    arguments=(1, 1),
+    tools=_ONLY_CTL,
+    banner=lambda call: f'Protecting vhost "{call.arguments[0]}" from deletion ...',
+)
+def enable_vhost_deletion_protection(call: Call) -> None:
+    """Keep a vhost from being deleted."""
+    _require_vhost(call, call.arguments[0])
+    call.ask("vhosts.protect", name=call.arguments[0])
+
+
+@verb(
+    "<vhost>",
+    arguments=(1, 1),
+    tools=_ONLY_CTL,
+    banner=lambda call: f'Removing the protection of vhost "{call.arguments[0]}" ...',
+)
+def disable_vhost_deletion_protection(call: Call) -> None:
+    """Let a vhost be deleted again."""
+    _require_vhost(call, call.arguments[0])
+    call.ask("vhosts.unprotect", name=call.arguments[0])
+
+
+@verb(
     "[--vhost <vhost>]",
     tools=_ONLY_CTL,
     banner=lambda call: f'Starting tracing for vhost "{call.vhost}" ...',
