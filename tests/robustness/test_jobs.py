@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,24 @@ def bodies(data_dir: Path, queue: str) -> list[int]:
     return [int(row["payload"]) for rows in batches for row in rows]
 
 
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[], RunningBroker]]:
+    """Starts a broker on the same directory; those that still run are killed at the end."""
+    with ExitStack() as started:
+
+        def begin() -> RunningBroker:
+            broker = RunningBroker("--data-dir", str(tmp_path))
+            started.callback(broker.stop, signal.SIGKILL)
+            return broker
+
+        yield begin
+
+
 @pytest.mark.parametrize("verb", ["move", "copy"])
-def test_a_killed_broker_goes_on_with_its_job(tmp_path: Path, verb: str) -> None:
-    broker = RunningBroker("--data-dir", str(tmp_path))
+def test_a_killed_broker_goes_on_with_its_job(
+    tmp_path: Path, start: Callable[[], RunningBroker], verb: str
+) -> None:
+    broker = start()
     with connect(broker.address()) as connection:
         channel = connection.channel()
         for name in ("source", "target"):
@@ -48,7 +65,7 @@ def test_a_killed_broker_goes_on_with_its_job(tmp_path: Path, verb: str) -> None
         killed_at.append(show(tmp_path, number)["state"])
         broker.stop(signal.SIGKILL)
         broker.remove()
-        broker = RunningBroker("--data-dir", str(tmp_path))
+        broker = start()
         if show(tmp_path, number)["state"] == "done":
             break
     assert eventually(lambda: show(tmp_path, number)["state"] == "done")
