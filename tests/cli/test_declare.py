@@ -82,7 +82,7 @@ def test_bindings_are_added_and_deleted(own: RunningBroker) -> None:
         ("queues declare q -a x-max-length=many", 1, "invalid arg 'x-max-length'"),
         ("queues declare q -a nothing", 2, "'nothing' is no argument: write name=text"),
         ("queues create q", 2, "No action 'create': did you mean declare?"),
-        ("queues remove q", 2, "No action 'remove': did you mean delete?"),
+        ("queues drop q", 2, "No action 'drop': did you mean delete?"),
         ("bindings bind a b", 2, "No action 'bind': did you mean add?"),
         ("bindings unbind a b", 2, "No action 'unbind': did you mean delete?"),
         ("users create a", 2, "No action 'create': did you mean add?"),

@@ -13,7 +13,7 @@ from harebell.base.slices import at_once
 from harebell.client.blocking import connect
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.association import Association
-from harebell.model.branch import Taken
+from harebell.model.branch import SettledDelivery
 from harebell.model.broker import Broker
 from harebell.model.transaction import ACCEPT
 from harebell.model.xid import FORMAT_0_8, Xid
@@ -53,7 +53,7 @@ class Made:
         got = queue.get()
         assert got is not None
         assert session.branch is not None
-        session.branch.settle([Taken(queue, got[1])], ACCEPT)
+        session.branch.settle([SettledDelivery(queue, got[1])], ACCEPT)
         session.branch.publish(_message(new), (queue,), 0)
         session.end(xid)
 

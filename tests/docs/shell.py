@@ -22,6 +22,7 @@ from tests.running import RunningBroker, command, environment
 
 _SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)harebell serve\b(.*)")
 _COMMAND_SECONDS = 600
+_LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d .*? \[[a-z]+\] <")
 _FILE = re.compile(r"# ([\w-]+\.yaml)\n")
 
 
@@ -128,7 +129,8 @@ def _serve(variables: list[str], flags: list[str]) -> list[str]:
         given[given.index("--port") + 1] = "0"
     broker = RunningBroker(*given, env=env)
     try:
-        printed = broker.log.splitlines()
+        # Lines of the log go to standard error, which a page does not show.
+        printed = [line for line in broker.log.splitlines() if not _LOG_LINE.match(line)]
         assert broker.stop() == 0
     finally:
         broker.stop()
