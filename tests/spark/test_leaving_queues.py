@@ -98,7 +98,7 @@ def test_a_queue_that_is_left_may_be_deleted(
     second = reader(stays)
     assert list(second.latestOffset(end, second.getDefaultReadLimit())) == [stays]
     publish(channel, stays, 50, 51)
-    eventually(lambda: waiting(channel, stays) == 1)
+    assert eventually(lambda: waiting(channel, stays) == 1)
 
 
 def test_a_queue_that_the_checkpoint_does_not_have_is_refused(

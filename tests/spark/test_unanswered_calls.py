@@ -119,6 +119,7 @@ def test_a_connection_made_right_after_the_last_one_ended_is_served_between_call
 ) -> None:
     given = {"url": broker_url, "queue": queue, "delivery": "at-least-once"}
     options = given | {"spoolDir": str(tmp_path)}
+    others = set(threading.enumerate())
     reader = QueueSource(options).streamReader(BODIES)
     start = reader.initialOffset()
     publish(channel, queue, 0, 1)
@@ -127,7 +128,11 @@ def test_a_connection_made_right_after_the_last_one_ended_is_served_between_call
         # The thread that served it was told to end, and may not have seen it.
         reader.stop()
     gathered(reader, start)
-    served = [one for one in threading.enumerate() if one.name == "harebell-spark-keeper"]
-    eventually(lambda: sum(one.is_alive() for one in served) == 1)
+    served = [
+        one
+        for one in threading.enumerate()
+        if one.name == "harebell-spark-keeper" and one not in others
+    ]
+    assert eventually(lambda: sum(one.is_alive() for one in served) == 1)
     reader.stop()
-    eventually(lambda: not any(one.is_alive() for one in served))
+    assert eventually(lambda: not any(one.is_alive() for one in served))

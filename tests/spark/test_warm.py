@@ -54,7 +54,7 @@ def test_nothing_of_a_lesson_stays_behind(
         with pytest.raises(subprocess.TimeoutExpired):
             warming._run_lesson(tmp_path / "draft")
     left = int(started.read_text())
-    eventually(lambda: not alive(left))
+    assert eventually(lambda: not alive(left))
 
 
 def alive(process: int) -> bool:

@@ -62,3 +62,18 @@ def test_no_thread_keeps_a_run_of_the_tests_from_ending() -> None:
         )
     ]
     assert not lasting, "\n".join(lasting)
+
+
+def test_what_a_test_waits_for_has_to_come() -> None:
+    """`eventually` returns False when the time is over: alone on a line it cannot fail."""
+    unasserted = [
+        f"{path}:{node.lineno}"
+        for path in python_files()
+        if str(path).startswith("tests/")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) == "eventually"
+        and len(node.value.args) == 1
+    ]
+    assert not unasserted, "\n".join(unasserted)
