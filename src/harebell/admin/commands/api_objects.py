@@ -1,4 +1,4 @@
-"""Queues, exchanges and bindings one by one, as the HTTP API names them."""
+"""Queues, exchanges, bindings, and connections of a user, as the HTTP API names them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 from harebell.admin.catalog import API_OBJECTS
 from harebell.admin.command import MANAGEMENT, Row
+from harebell.admin.commands.connections import Reason, checked_reason, visible_connections
 from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.rows.connections import ConnectionRow, connection_row
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -272,3 +274,26 @@ def unbind(
             where.unbind(exchange.name, end, each.routing_key, each.arguments)
             return {}
     raise CommandRefused("the default exchange has no bindings that can be deleted")
+
+
+# --- connections of a user ------------------------------------------------------------------------
+
+
+@API_OBJECTS.command("GET /api/connections/username/{user}", tag=MANAGEMENT)
+def list_of_user(context: AdminContext, user: str) -> Slices[list[ConnectionRow]]:
+    """List the connections of a user, the oldest first."""
+    context.user(user)
+    found = [each for each in visible_connections(context, None) if each.user.name == user]
+    return gathered(connection_row(context, each) for each in found)
+
+
+@API_OBJECTS.command("DELETE /api/connections/username/{user}", tag=MANAGEMENT)
+def close_of_user(context: AdminContext, user: str, reason: Reason = None) -> Row:
+    """Close all connections of a user with 320 CONNECTION_FORCED."""
+    text = checked_reason(reason)
+    context.user(user)
+    closed = context.disconnect(
+        text, lambda each: each.user.name == user and context.may_see_work_of(user)
+    )
+    context.log("info", f"{closed} connections of user '{user}' were closed: {text}")
+    return {"user": user, "connections_closed": closed}

@@ -20,6 +20,7 @@ from harebell.admin.rows.connections import (
     delivery_stats,
 )
 from harebell.base.limits import NAME_BYTES
+from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
@@ -31,7 +32,7 @@ Reason = Annotated[str | None, Argument("What the client is told.", "TEXT")]
 # --- connections ----------------------------------------------------------------------------------
 
 
-def _connections(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
+def visible_connections(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
     """Connections that the actor may see, by age, also those without a vhost yet."""
     return [each for each in _every(context, vhost) if context.may_see_work_of(each.user.name)]
 
@@ -51,9 +52,9 @@ def _every(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
     row=ConnectionRow,
     shown=("name", "user", "vhost", "state", "channels"),
 )
-def list_connections(context: AdminContext, vhost: OnlyVhost = None) -> list[ConnectionRow]:
+def list_connections(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ConnectionRow]]:
     """List connections, the oldest first."""
-    return [connection_row(context, each) for each in _connections(context, vhost)]
+    return gathered(connection_row(context, each) for each in visible_connections(context, vhost))
 
 
 @CONNECTIONS.command("GET /api/connections/{name}", tag=MANAGEMENT)
@@ -69,7 +70,9 @@ def show(
 
 
 def _connection(context: AdminContext, name: str) -> BaseConnection:
-    found = [each for each in _connections(context, None) if each.peer.connection_name == name]
+    found = [
+        each for each in visible_connections(context, None) if each.peer.connection_name == name
+    ]
     if not found:
         raise _no_connection(name)
     return found[0]
@@ -79,7 +82,12 @@ def _no_connection(name: str) -> CommandRefused:
     return missing(f"no connection '{name}': `harebell connections list` shows all by their names")
 
 
-def _checked_reason(reason: str | None) -> str:
+def checked_reason(reason: str | None) -> str:
+    """Return the text for the client, or the usual one.
+
+    Raises:
+        CommandRefused: it is too long.
+    """
     if reason is None:
         return "closed by an operator"
     if len(reason.encode()) > NAME_BYTES:
@@ -92,7 +100,7 @@ def _checked_reason(reason: str | None) -> str:
 )
 def close(context: AdminContext, name: str, reason: Reason = None) -> Row:
     """Close the connection NAME, as `list` shows it, with 320 CONNECTION_FORCED."""
-    text = _checked_reason(reason)
+    text = checked_reason(reason)
     closed = context.disconnect(
         text,
         lambda each: each.peer.connection_name == name and context.may_see_work_of(each.user.name),
@@ -115,7 +123,7 @@ def close_all(
     reason: Reason = None,
 ) -> Row:
     """Close all connections, or those to a vhost or of a user."""
-    text = _checked_reason(reason)
+    text = checked_reason(reason)
     where = None if vhost is None else context.vhost(vhost)
     who = None if user is None else context.user(user)
     closed = context.disconnect(
@@ -151,12 +159,14 @@ def list_channels(
     context: AdminContext,
     vhost: OnlyVhost = None,
     connection: Annotated[str | None, Argument("Only those of this connection.", "NAME")] = None,
-) -> list[ChannelRow]:
+) -> Slices[list[ChannelRow]]:
     """List channels by connection and number."""
     found = (
-        _connections(context, vhost) if connection is None else [_connection(context, connection)]
+        visible_connections(context, vhost)
+        if connection is None
+        else [_connection(context, connection)]
     )
-    return [channel_row(context, *each) for each in _channels(found)]
+    return gathered(channel_row(context, *each) for each in _channels(found))
 
 
 @CHANNELS.command("GET /api/channels/{name}", tag=MANAGEMENT, verb="show")
@@ -168,7 +178,7 @@ def show_channel(
 ) -> Row:
     """Show the channel NAME, as `list` shows it, with its consumers and samples of its counters."""
     wanted = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
-    every = _channels(_connections(context, None))
+    every = _channels(visible_connections(context, None))
     found = [each for each in every if channel_name(*each) == name]
     if not found:
         raise missing(f"no channel '{name}': `harebell channels list` shows all by their names")
@@ -204,11 +214,11 @@ def show_channel(
     row=ConsumerRow,
     shown=("vhost", "queue_name", "consumer_tag", "channel", "ack_required", "prefetch_count"),
 )
-def list_consumers(context: AdminContext, vhost: OnlyVhost = None) -> list[ConsumerRow]:
+def list_consumers(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ConsumerRow]]:
     """List consumers by connection, channel and tag."""
-    return [
+    return gathered(
         consumer_row(context, connection, channel, consumer)
         for connection, channel in _channels(_every(context, vhost))
         if context.may_see(channel.vhost.name)
         for _, consumer in sorted((channel.consumers or {}).items())
-    ]
+    )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pika
+import pika.exceptions
 import pytest
 
+from tests.patience import eventually
 from tests.unit.server.http.asking import Api, running_api, segment
 
 HOSTILE = (
@@ -161,6 +164,21 @@ def test_vhosts_come_back_and_can_be_protected(api: Api) -> None:
     assert api.ask("DELETE", path).status == 400
     api.done("DELETE", f"{path}/deletion/protection")
     assert statuses(api, "DELETE", path, None, None) == [204, 404]
+
+
+def test_the_connections_of_a_user_are_listed_and_closed(api: Api) -> None:
+    path = "/api/connections/username"
+    assert api.get(f"{path}/guest") == []
+    assert api.ask("GET", f"{path}/nobody").status == 404
+    listeners = api.get("/api/overview")["listeners"]
+    (port,) = [each["port"] for each in listeners if each["protocol"] == "amqp"]
+    connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port))
+    (row,) = api.get(f"{path}/guest")
+    assert row["user"] == "guest"
+    api.done("DELETE", f"{path}/guest", headers={"x-reason": "maintenance"})
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="maintenance"):
+        connection.process_data_events(60)
+    assert eventually(lambda: api.get(f"{path}/guest") == [])
 
 
 def test_limits_come_back(api: Api) -> None:
