@@ -107,12 +107,17 @@ def _check_files(found: Configuration) -> None:
 
 
 def _convert(file: str, output: str | None) -> None:
-    from harebell.server.config.reading import Reading, rabbitmq_files
+    from harebell.server.config.reading import Reading
     from harebell.server.config.shown import toml_document
 
     reading = Reading(os.environ)
+    path = Path(file)
     try:
-        reading.read_rabbitmq(rabbitmq_files(Path(file)))
+        if path.is_dir():
+            reading.read_files(path)
+            reading.read_env_file_alone()
+        else:
+            reading.read_rabbitmq([path])
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
     _warn(reading.warnings)

@@ -23,6 +23,7 @@ _KEY = re.compile(r"(?:\\.|[^\s=#'])+")
 _VARIABLE = re.compile(r"\$\(([^()\s]*)\)")
 _ESCAPED = re.compile(r"\\(.)")
 ENCRYPTED = "encrypted:"
+ADVANCED = "advanced.config"
 
 
 class Line(NamedTuple):
@@ -33,17 +34,24 @@ class Line(NamedTuple):
         number: the number of the line, from 1.
         segments: the key.
         value: the value, without quotes and with its variables replaced.
+        named: what messages call it, if not by the key: a setting of `advanced.config`.
     """
 
     path: Path
     number: int
     segments: tuple[str, ...]
     value: str
+    named: str = ""
 
     @property
     def key(self) -> str:
         """Return the key as it is written."""
         return ".".join(segment.replace(".", "\\.") for segment in self.segments)
+
+    @property
+    def shown(self) -> str:
+        """Return the file, the line and the key, for messages."""
+        return f"{self.place}: {self.named or self.key}"
 
     @property
     def place(self) -> str:
@@ -90,6 +98,14 @@ def segments_of(key: str) -> tuple[str, ...]:
     return tuple(_ESCAPED.sub(r"\1", part) for part in parts) if all(parts) else ()
 
 
+def encrypted_value(where: str) -> ConfigError:
+    """Return the error about an encrypted value; `where` names the file, the line and the key."""
+    return ConfigError(
+        f"{where} is an encrypted value, which Harebell cannot decrypt: give a secret in the "
+        "environment, in a file or as a systemd credential"
+    )
+
+
 def _line(path: Path, number: int, line: str, environ: Mapping[str, str]) -> Line | None:
     place = f"{path}, line {number}"
     if not line or line.startswith("#"):
@@ -102,10 +118,7 @@ def _line(path: Path, number: int, line: str, environ: Mapping[str, str]) -> Lin
     assert found is not None, "there are segments"
     value = _value(rest[1:].strip(), f"{place}: {found[0]}")
     if value.startswith(ENCRYPTED):
-        raise ConfigError(
-            f"{place}: {found[0]} is an encrypted value, which Harebell cannot decrypt: give a "
-            "secret in the environment, in a file or as a systemd credential"
-        )
+        raise encrypted_value(f"{place}: {found[0]}")
     return Line(path, number, segments, _replaced(value, environ, f"{place}: {found[0]}"))
 
 
@@ -141,6 +154,9 @@ def _replaced(value: str, environ: Mapping[str, str], where: str) -> str:
 
 
 def conf_files(folder: Path) -> list[Path]:
-    """Return `rabbitmq.conf` and the files of `conf.d` of a folder, in the order of reading."""
-    main = folder / "rabbitmq.conf"
-    return [*([main] if main.is_file() else ()), *sorted((folder / "conf.d").glob("*.conf"))]
+    """Return the files of a folder such as /etc/rabbitmq, in the order of reading.
+
+    They are `rabbitmq.conf`, the files of `conf.d` and `advanced.config`, as far as there are any.
+    """
+    found = [folder / "rabbitmq.conf", *sorted((folder / "conf.d").glob("*.conf"))]
+    return [path for path in (*found, folder / ADVANCED) if path.is_file()]

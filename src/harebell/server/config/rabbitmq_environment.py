@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harebell.server.config.advanced_config import ADVANCED_ENDING
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.rabbitmq_conf import conf_files
 
 CONFIG_FILE = "RABBITMQ_CONFIG_FILE"
 CONFIG_FILES = "RABBITMQ_CONFIG_FILES"
+ADVANCED_FILE = "RABBITMQ_ADVANCED_CONFIG_FILE"
+CONF_ENV_FILE = "RABBITMQ_CONF_ENV_FILE"
 VARIABLES = {
     "RABBITMQ_NODENAME": "node_name",
     "RABBITMQ_NODE_PORT": "port",
@@ -31,8 +34,8 @@ VARIABLES = {
 }
 """Variables that set a setting of Harebell; a later one has precedence."""
 WITHOUT_EFFECT = (
-    *("RABBITMQ_ADVANCED_CONFIG_FILE", "RABBITMQ_CONF_ENV_FILE", "RABBITMQ_CTL_ERL_ARGS"),
-    *("RABBITMQ_DIST_PORT", "RABBITMQ_ENABLED_PLUGINS", "RABBITMQ_ENABLED_PLUGINS_FILE"),
+    *("RABBITMQ_CTL_ERL_ARGS", "RABBITMQ_DIST_PORT"),
+    *("RABBITMQ_ENABLED_PLUGINS", "RABBITMQ_ENABLED_PLUGINS_FILE"),
     *("RABBITMQ_ERLANG_COOKIE", "RABBITMQ_FEATURE_FLAGS", "RABBITMQ_FEATURE_FLAGS_FILE"),
     *("RABBITMQ_IO_THREAD_POOL_SIZE", "RABBITMQ_KEEP_PID_FILE_ON_EXIT", "RABBITMQ_PID_FILE"),
     *("RABBITMQ_PLUGINS_DIR", "RABBITMQ_PLUGINS_EXPAND_DIR", "RABBITMQ_QUORUM_DIR"),
@@ -47,7 +50,7 @@ _CONSOLE = "-"
 
 
 def named_files(environ: Mapping[str, str]) -> list[Path]:
-    """Return the files that RABBITMQ_CONFIG_FILE and RABBITMQ_CONFIG_FILES name.
+    """Return the files that variables name: rabbitmq.conf, others, and advanced.config.
 
     Raises:
         ConfigError: there is no such file.
@@ -56,11 +59,18 @@ def named_files(environ: Mapping[str, str]) -> list[Path]:
     if environ.get(CONFIG_FILE):
         path = Path(environ[CONFIG_FILE])
         # RabbitMQ adds the extension where it is left out.
-        if path.suffix != ".conf" and not path.is_file():
-            path = path.with_name(path.name + ".conf")
+        if path.suffix not in (".conf", ADVANCED_ENDING) and not path.is_file():
+            older = path.with_name(path.name + ADVANCED_ENDING)
+            newer = path.with_name(path.name + ".conf")
+            path = older if older.is_file() and not newer.is_file() else newer
         found.append(path)
     if environ.get(CONFIG_FILES):
         found += _several(environ[CONFIG_FILES])
+    if environ.get(ADVANCED_FILE):
+        path = Path(environ[ADVANCED_FILE])
+        if path.suffix != ADVANCED_ENDING and not path.is_file():
+            path = path.with_name(path.name + ADVANCED_ENDING)
+        found.append(path)
     return found
 
 

@@ -17,6 +17,7 @@ from harebell.base.names import did_you_mean, nearest
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.rabbitmq_conf import Line
 from harebell.server.config.rabbitmq_known import fits, is_known, known_keys
+from harebell.server.config.rabbitmq_reasons import reason_of
 from harebell.server.config.values import (
     PORT_MAX,
     Place,
@@ -67,6 +68,7 @@ SAME = {
     "management.ssl.port": "management_tls_port",
     "management.tcp.ip": "management_host",
     "management.tcp.port": "management_port",
+    "max_channels_per_connection": "channel_max",
     "max_message_size": "message_max_bytes",
     "message_interceptors.incoming.set_header_routing_node.overwrite": (
         "message_interceptors_incoming_set_header_routing_node_overwrite"
@@ -97,6 +99,8 @@ SAME = {
 SATISFIED = {
     "auth_backends.$num": ("internal", "rabbit_auth_backend_internal"),
     "reverse_dns_lookups": ("false",),
+    "collect_statistics_interval": ("5000",),
+    "definitions.hashing.algorithm": ("sha256",),
     "definitions.import_backend": ("local_filesystem",),
     "log.console.formatter.single_line": ("on", "true"),
     "log.file.formatter.single_line": ("on", "true"),
@@ -142,7 +146,7 @@ class Translation:
     def put(self, name: str, value: Any, line: Line) -> None:
         """Set a setting."""
         self.values[name] = value
-        self.places[name] = Place(f"{line.place}: {line.key}", str(line.path))
+        self.places[name] = Place(line.shown, str(line.path))
 
     def add(self, name: str, path: tuple[str, ...], value: Any, line: Line) -> None:
         """Set a member of a setting that is a table."""
@@ -150,7 +154,7 @@ class Translation:
         for segment in path[:-1]:
             table = table.setdefault(segment, {})
         table[path[-1]] = value
-        self.places[name] = Place(f"{line.place}: {line.key}", str(line.path))
+        self.places[name] = Place(line.shown, str(line.path))
 
     def append(self, name: str, value: Any, line: Line) -> None:
         """Add a member to a setting that is a list."""
@@ -158,7 +162,7 @@ class Translation:
 
     def warn(self, line: Line, why: str) -> None:
         """Note that a line has no effect."""
-        self.warnings.append(f"{line.place}: {line.key} {why}")
+        self.warnings.append(f"{line.shown} {why}")
 
     def _translate(self, line: Line) -> None:
         name = SAME.get(line.key)
@@ -174,10 +178,12 @@ class Translation:
         for pattern, always in SATISFIED.items():
             if fits(pattern, line.segments):
                 if line.value not in always:
-                    self.warn(line, f"has no effect: Harebell has {' or '.join(always)} always")
+                    reason = reason_of(line.segments) or f"it is {' or '.join(always)} always"
+                    self.warn(line, f"has no effect in Harebell: {reason}")
                 return
         if is_known(line.segments) or any(fits(key, line.segments) for key in ALSO_KNOWN):
-            self.warn(line, "has no effect in Harebell")
+            reason = reason_of(line.segments)
+            self.warn(line, f"has no effect in Harebell{f': {reason}' if reason else ''}")
         else:
             self.warn(line, f"is unknown and has no effect{_hint(line.key)}")
 
@@ -245,7 +251,7 @@ def _rule(*patterns: str, sets: tuple[str, ...]) -> Callable[[Rule], Rule]:
 
 
 def _wrong(line: Line, allowed: str) -> ConfigError:
-    return ConfigError(f"{line.place}: {line.key} must be {allowed}, not {line.value!r}")
+    return ConfigError(f"{line.shown} must be {allowed}, not {line.value!r}")
 
 
 def _number(line: Line) -> int:
@@ -347,7 +353,7 @@ def _management_tls(translation: Translation, line: Line, _found: tuple[str, ...
     if translation.values.setdefault(name, line.value) != line.value:
         translation.warn(line, "has no effect: the HTTP API uses the files of ssl_options")
     else:
-        translation.places.setdefault(name, Place(f"{line.place}: {line.key}", str(line.path)))
+        translation.places.setdefault(name, Place(line.shown, str(line.path)))
 
 
 # --- users and vhosts -----------------------------------------------------------------------------

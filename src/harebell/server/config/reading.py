@@ -53,6 +53,8 @@ class Reading:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._rabbitmq = environ
+        self._env_file_places: dict[str, str] = {}
         self.values: dict[str, Any] = {}
         self.places: dict[str, Place] = {}
         self.warnings: list[str] = []
@@ -66,6 +68,7 @@ class Reading:
         Raises:
             ConfigError: a file cannot be read, or a value in it is wrong.
         """
+        self._read_env_file(named)
         native, rabbitmq = self._files(named)
         if rabbitmq:
             self.read_rabbitmq(rabbitmq)
@@ -81,13 +84,13 @@ class Reading:
         if chosen is not None and str(chosen) == NO_FILE:
             return None, []
         rabbitmq: list[Path] = []
-        if any(name.startswith(RABBITMQ_PREFIX) for name in environ):
+        if any(name.startswith(RABBITMQ_PREFIX) for name in self._rabbitmq):
             from harebell.server.config.rabbitmq_environment import named_files
 
-            rabbitmq = named_files(environ)
+            rabbitmq = named_files(self._rabbitmq)
         if chosen is not None:
             path = Path(chosen)
-            if path.is_dir() or path.suffix == ".conf":
+            if path.is_dir() or path.suffix in (".conf", ".config"):
                 rabbitmq = rabbitmq_files(path)
             else:
                 native = path
@@ -98,8 +101,27 @@ class Reading:
                 rabbitmq = _fallback_files()
         return native, rabbitmq
 
+    def _read_env_file(self, named: str | os.PathLike[str] | None) -> None:
+        """Read the `rabbitmq-env.conf` that belongs to the files of RabbitMQ, if there is one."""
+        environ = self._environ
+        path = _env_file(environ, named or environ.get(CONFIG_VARIABLE) or None)
+        if path is None:
+            return
+        from harebell.server.config.rabbitmq_env_file import read_env_file
+
+        found = read_env_file(path, environ)
+        self.files.append(path)
+        self.warnings += found.warnings
+        # Variables of the environment take precedence over those of the file.
+        self._env_file_places = {
+            name: place for name, place in found.places.items() if not environ.get(name)
+        }
+        self._rabbitmq = {**environ, **{name: found.values[name] for name in self._env_file_places}}
+
     def read_rabbitmq(self, paths: list[Path]) -> None:
-        """Read files in the form of `rabbitmq.conf`; later ones have precedence.
+        """Read files of RabbitMQ; later ones have precedence.
+
+        A file with the ending `.config` has Erlang terms, any other one is a `rabbitmq.conf`.
 
         Raises:
             ConfigError: a file cannot be read, or a value in it is wrong.
@@ -110,7 +132,15 @@ class Reading:
         lines: list[Line] = []
         for path in paths:
             self.files.append(path)
-            lines += read_file(path, self._environ)
+            if path.suffix == ".config":
+                # Imported only if there is such a file.
+                from harebell.server.config.advanced_config import read_advanced
+
+                advanced = read_advanced(path)
+                lines += advanced.lines
+                self.warnings += advanced.warnings
+            else:
+                lines += read_file(path, self._rabbitmq)
         translation = Translation(lines)
         self.warnings += translation.warnings
         self._take(
@@ -129,23 +159,32 @@ class Reading:
             ConfigError: a variable of Harebell is unknown, or a value is wrong.
         """
         environ = self._environ
-        if any(name.startswith(RABBITMQ_PREFIX) for name in environ):
-            from harebell.server.config.rabbitmq_environment import settings_of
-
-            found, warnings = settings_of(environ)
-            self.warnings += warnings
-            self._take(
-                {
-                    name: (
-                        _read(name, value, f"the environment variable {variable}"),
-                        Place(variable),
-                    )
-                    for name, (variable, value) in found.items()
-                }
-            )
+        if any(name.startswith(RABBITMQ_PREFIX) for name in self._rabbitmq):
+            self._take_variables(self._rabbitmq)
         if environ.get(CREDENTIALS):
             self._take(_from_credentials(Path(environ[CREDENTIALS])))
         self._take(_from_environment(environ))
+
+    def read_env_file_alone(self) -> None:
+        """Read the variables of `rabbitmq-env.conf`, and none of the environment.
+
+        Raises:
+            ConfigError: a value is wrong.
+        """
+        self._take_variables({name: self._rabbitmq[name] for name in self._env_file_places})
+
+    def _take_variables(self, environ: Mapping[str, str]) -> None:
+        """Take the settings that variables of RabbitMQ have."""
+        from harebell.server.config.rabbitmq_environment import settings_of
+
+        found, warnings = settings_of(environ)
+        self.warnings += warnings
+        taken = {}
+        for name, (variable, value) in found.items():
+            place = self._env_file_places.get(variable)
+            shown = place or f"the environment variable {variable}"
+            taken[name] = (_read(name, value, shown), Place(place or variable))
+        self._take(taken)
 
     def read_flags(self, flags: Mapping[str, Any]) -> None:
         """Read values of the command line; None for a flag that was not given.
@@ -184,9 +223,30 @@ def rabbitmq_files(path: Path) -> list[Path]:
     found = conf_files(path)
     if not found:
         raise ConfigError(
-            f"{path} is a directory without rabbitmq.conf and conf.d/*.conf: name a file"
+            f"{path} is a directory without rabbitmq.conf, conf.d/*.conf and advanced.config: name "
+            "a file"
         )
     return found
+
+
+def _env_file(environ: Mapping[str, str], chosen: str | os.PathLike[str] | None) -> Path | None:
+    """Return the `rabbitmq-env.conf` that is read; None for none.
+
+    It is the one that a variable names, or else the one in the directory that is chosen, or in
+    /etc/rabbitmq if no file of Harebell is.
+    """
+    if chosen is not None and str(chosen) == NO_FILE:
+        return None
+    if environ.get("RABBITMQ_CONF_ENV_FILE"):
+        return Path(environ["RABBITMQ_CONF_ENV_FILE"])
+    folder = None
+    if chosen is not None:
+        folder = Path(chosen)
+    elif environ is os.environ and not NATIVE_FALLBACK.is_file():
+        folder = RABBITMQ_FALLBACK
+    # The file is named in `harebell.server.config.rabbitmq_env_file`, which is not loaded here.
+    path = None if folder is None else folder / "rabbitmq-env.conf"
+    return path if path is not None and path.is_file() else None
 
 
 def _fallback_files() -> list[Path]:

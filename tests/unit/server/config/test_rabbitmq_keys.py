@@ -1,0 +1,132 @@
+"""Each key of RabbitMQ is honoured, or a warning says why it has no effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harebell.server.config import Config, read_configuration
+from harebell.server.config.rabbitmq_keys import ALSO_KNOWN, SAME, SATISFIED, rabbitmq_names
+from harebell.server.config.rabbitmq_known import PLUGINS, fits, known_keys
+from harebell.server.config.rabbitmq_reasons import REASONS, reason_of
+
+HONOURED: list[tuple[str, str, Any]] = [
+    ("listeners.tcp.1 = 127.0.0.1:5673", "port", 5673),
+    ("listeners.tcp.1 = [::1]:5673", "host", "::1"),
+    ("loopback_users.ann = true", "loopback_users", ("guest", "ann")),
+    ("loopback_users = none", "loopback_users", ()),
+    ("default_user = ann", "default_user", "ann"),
+    ("default_pass = sesame", "default_pass", "sesame"),
+    ("default_vhost = v", "default_vhost", "v"),
+    ("default_user_tags.monitoring = true", "default_user_tags", ("monitoring",)),
+    ("default_permissions.read = ^r", "default_permissions_read", "^r"),
+    ("default_users.b.password = x", "default_users", {"b": {"password": "x"}}),
+    ("heartbeat = 7", "heartbeat", 7),
+    ("frame_max = 8192", "frame_max", 8192),
+    ("channel_max = 9", "channel_max", 9),
+    ("max_channels_per_connection = 9", "channel_max", 9),
+    ("handshake_timeout = 2500", "handshake_timeout_seconds", 2.5),
+    ("max_message_size = 1000", "message_max_bytes", 1000),
+    ("consumer_timeout = 60000", "consumer_timeout", 60_000),
+    ("vm_memory_high_watermark.relative = 0.25", "memory_high_watermark", 0.25),
+    ("vm_memory_high_watermark.absolute = 1GB", "memory_high_watermark", 10**9),
+    ("disk_free_limit.absolute = 2GiB", "disk_free_limit", 2 << 30),
+    ("cluster_name = c", "cluster_name", "c"),
+    ("cluster_tags.region = eu", "cluster_tags", {"region": "eu"}),
+    ("node_tags.zone = a", "node_tags", {"zone": "a"}),
+    ("log.dir = /tmp", "log_dir", Path("/tmp")),
+    ("log.file = rabbit.log", "log_file", "rabbit.log"),
+    ("log.file = false", "log_file", None),
+    ("log.file.level = debug", "log_file_level", "debug"),
+    ("log.console = false", "log_console", False),
+    ("log.console.level = error", "log_console_level", "error"),
+    ("log.console.formatter = json", "log_console_formatter", "json"),
+    ("log.console.formatter.time_format = epoch_secs", "log_console_time_format", "epoch_secs"),
+    ("log.console.formatter.level_format = uc", "log_console_level_format", "uc"),
+    ("log.exchange = true", "log_exchange", True),
+    ("log.queue.level = error", "log_levels", {"queue": "error"}),
+    ("auth_mechanisms.1 = PLAIN", "auth_mechanisms", ("PLAIN",)),
+    (
+        "password_hashing_module = rabbit_password_hashing_sha512",
+        "password_hashing_module",
+        "rabbit_password_hashing_sha512",
+    ),
+    ("credential_validator.min_length = 9", "credential_validator_min_length", 9),
+    ("default_queue_type = quorum", "default_queue_type", "quorum"),
+    (
+        "default_limits.vhosts.1.max_queues = 3",
+        "default_limits_vhosts",
+        {"1": {"max_queues": 3}},
+    ),
+    (
+        "default_policies.operator.p.max_length = 3",
+        "default_policies_operator",
+        {"p": {"max_length": 3}},
+    ),
+    ("max_connections = 11", "connection_max", 11),
+    ("max_connections = infinity", "connection_max", 0),
+    ("vhost_max = 3", "vhost_max", 3),
+    ("definitions.skip_if_unchanged = true", "definitions_skip_if_unchanged", True),
+    ("management.tcp.port = 1", "management_port", 1),
+    ("management.path_prefix = /m", "management_path_prefix", "/m"),
+    ("management.cors.max_age = 5", "management_cors_max_age", 5),
+    ("prometheus.tcp.port = 2", "metrics_port", 2),
+    ("prometheus.return_per_object_metrics = true", "metrics_per_object", True),
+]
+
+
+def read(folder: Path, text: str) -> Any:
+    path = folder / "rabbitmq.conf"
+    path.write_text(text)
+    return read_configuration({}, {}, path)
+
+
+@pytest.mark.parametrize(("line", "name", "value"), HONOURED)
+def test_a_key_that_users_have_sets_its_setting(
+    tmp_path: Path, line: str, name: str, value: Any
+) -> None:
+    found = read(tmp_path, line + "\n")
+    assert getattr(found.config, name) == value
+    assert found.warnings == []
+
+
+def test_every_other_key_of_rabbitmq_has_a_reason() -> None:
+    honoured = {key for keys in rabbitmq_names().values() for key in keys}
+    honoured |= {key for key, name in SAME.items() if not name} | {"listeners.ssl"}
+    for key in known_keys():
+        segments = tuple(key.split("."))
+        if any(fits(pattern, segments) for pattern in honoured):
+            continue
+        if any(fits(pattern, segments) for pattern in SATISFIED):
+            continue
+        assert reason_of(segments), key
+
+
+def test_every_reason_is_about_a_key_that_rabbitmq_has() -> None:
+    keys = [tuple(key.split(".")) for key in (*known_keys(), *ALSO_KNOWN)]
+    for prefix in REASONS:
+        parts = tuple(prefix.split("."))
+        assert parts[0] in (*PLUGINS, "tcp_listen_options") or any(
+            key[: len(parts)] == parts or reason_of(key) == REASONS[prefix] for key in keys
+        ), prefix
+
+
+def test_a_warning_has_the_line_the_key_and_the_reason(tmp_path: Path) -> None:
+    found = read(tmp_path, "mqtt.prefetch = 10\ncluster_formation.node_type = disc\n")
+    path = tmp_path / "rabbitmq.conf"
+    assert found.warnings == [
+        f"{path}, line 1: mqtt.prefetch has no effect in Harebell: Harebell serves AMQP 0-8 to "
+        "0-10, no other protocol",
+        f"{path}, line 2: cluster_formation.node_type has no effect in Harebell: a Harebell broker "
+        "is a cluster of one node",
+    ]
+    assert found.config == Config()
+
+
+def test_a_value_that_is_there_anyway_is_no_warning(tmp_path: Path) -> None:
+    text = "collect_statistics_interval = 5000\nauth_backends.1 = internal\n"
+    assert read(tmp_path, text).warnings == []
+    (sentence,) = read(tmp_path, "collect_statistics_interval = 30000\n").warnings
+    assert sentence.endswith("no effect in Harebell: samples are taken every 5000 milliseconds")
