@@ -89,6 +89,34 @@ def test_every_message_is_stored_once_over_many_runs(
     assert waiting(channel, queue) == (130 if kind == "stream" else 0)
 
 
+def test_micro_batches_wait_for_the_smallest_number_of_messages(
+    spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
+) -> None:
+    options = PATIENT | {"url": broker_url, "queue": queue, "minOffsetsPerTrigger": "30"}
+    publish(channel, queue, 0, 20)
+    query = (
+        spark.readStream.format("harebell")
+        .options(**options)
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+
+    def sizes() -> list[int]:
+        counts = [progress["numInputRows"] for progress in query.recentProgress]
+        return [count for count in counts if count]
+
+    try:
+        assert eventually(lambda: query.status["message"] == "Waiting for data to arrive")
+        assert waiting(channel, queue) == 20
+        publish(channel, queue, 20, 30)
+        assert eventually(lambda: sum(sizes()) == 30)
+        assert sizes() == [30]
+    finally:
+        query.stop()
+
+
 def test_a_batch_that_fails_is_the_same_when_it_is_repeated(
     lake: Lake, channel: Any, queue: str
 ) -> None:

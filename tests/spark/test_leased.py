@@ -65,6 +65,39 @@ def test_a_query_begins_at_the_same_offset_however_often_it_is_asked(
     assert start[queue]["claim"] == 0
 
 
+def test_a_group_begins_with_the_prefix_that_the_broker_shows(reader: Readers, queue: str) -> None:
+    start = reader(groupIdPrefix="etl").initialOffset()
+    assert start[queue]["group"].startswith("etl-")
+
+
+def test_a_micro_batch_waits_for_enough_messages_and_acknowledges_meanwhile(
+    reader: Readers, broker_url: str, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 8)
+    one = reader(longPollMs="0", minOffsetsPerTrigger="8")
+    start = one.initialOffset()
+    end = gathered(one, start)
+    assert bodies(one, start, end) == list(range(8))
+    publish(channel, queue, 8, 15)
+    assert one.latestOffset(end, one.getDefaultReadLimit()) == end
+    with blocking.connect(broker_url) as connection:
+        assert connection.channel().span(queue).messages == 7
+    publish(channel, queue, 15, 16)
+    assert bodies(one, end, gathered(one, end)) == list(range(8, 16))
+
+
+def test_claims_of_a_process_that_died_do_not_wait(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 3)
+    dead = reader()
+    start = dead.initialOffset()
+    planned = gathered(dead, start)
+    dead.stop()
+    alive = reader(longPollMs="0", minOffsetsPerTrigger="8")
+    assert gathered(alive, start) == planned
+
+
 def test_messages_come_in_order_with_their_positions(
     reader: Readers, channel: Any, queue: str
 ) -> None:

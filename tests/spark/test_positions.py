@@ -151,6 +151,22 @@ def test_octets_limit_a_micro_batch_of_a_stream(reader: Readers, channel: Any, s
     assert max(sizes) <= 4
 
 
+def test_a_micro_batch_of_a_stream_waits_for_enough_messages(
+    reader: Readers, channel: Any, stream: str
+) -> None:
+    publish(channel, stream, 0, 5)
+    limits = {"startingOffsets": "earliest", "longPollMs": "0", "minOffsetsPerTrigger": "8"}
+    one = reader(stream, **limits)
+    start = one.initialOffset()
+    assert one.latestOffset(start, one.getDefaultReadLimit()) == start
+    publish(channel, stream, 5, 8)
+    assert bodies(one, start, gathered(one, start)) == list(range(8))
+    limits["minOffsetsPerTrigger"] = "100"
+    late = reader(stream, **limits, maxTriggerDelay="1ms")
+    assert bodies(late, start, gathered(late, start)) == list(range(8))
+    assert taken(reader(stream, **limits)) == list(range(8))
+
+
 def test_available_now_ends_where_the_stream_ended(
     reader: Readers, channel: Any, stream: str
 ) -> None:

@@ -102,8 +102,9 @@ def test_tasks_of_queries_with_other_settings_have_connections_of_their_own(
 ) -> None:
     publish(channel, queue, 0, 5)
     before = set(rows._CONNECTIONS)
-    for timeout in ("20s", "40s", "40s"):
-        options = {"url": broker_url, "queue": queue, "fetchTimeout": timeout, "delivery": "peek"}
+    peek = {"url": broker_url, "queue": queue, "delivery": "peek"}
+    for timeout, prefix in (("20s", "spark"), ("40s", "spark"), ("40s", "spark"), ("40s", "etl")):
+        options = peek | {"fetchTimeout": timeout, "groupIdPrefix": prefix}
         reader = QueueSource(options).streamReader(BODIES)
         start = reader.initialOffset()
         task = pickle.loads(pickle.dumps(reader))
@@ -111,7 +112,11 @@ def test_tasks_of_queries_with_other_settings_have_connections_of_their_own(
             assert list(task.read(partition))
         reader.stop()
     made = set(rows._CONNECTIONS) - before
-    assert sorted(timeout for _, timeout in made) == [20.0, 40.0]
+    assert sorted((timeout, name) for _, timeout, name in made) == [
+        (20.0, "spark: task"),
+        (40.0, "etl: task"),
+        (40.0, "spark: task"),
+    ]
 
 
 def test_a_connection_made_right_after_the_last_one_ended_is_served_between_calls(

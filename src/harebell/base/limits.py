@@ -448,6 +448,8 @@ SPARK_LONG_POLL_SECONDS = 0.2
 SPARK_DOUBT_SECONDS = 0.2
 """Time after which an empty result, neither messages nor consumers, may mean that the broker could
 not be reached."""
+SPARK_TRIGGER_DELAY_SECONDS = 900.0
+"""Time that a micro-batch waits for the messages of minOffsetsPerTrigger, as with Kafka."""
 SPARK_QUIET_SECONDS = 0.02
 """Pause in the deliveries after which a micro-batch begins."""
 SPARK_GATHER_SECONDS = 1.0

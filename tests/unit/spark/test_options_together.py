@@ -59,6 +59,8 @@ WRONG = {
         "64 parsecs",
         "the option maxBytesPerTrigger must be a size above 0 such as 64m, 512k or 1000000, not '",
     ),
+    "minOffsetsPerTrigger": ("0", "the option minOffsetsPerTrigger must be a whole number at leas"),
+    "maxTriggerDelay": ("0", "the option maxTriggerDelay must be a time above 0 such as 30s, 500m"),
     "prefetch": ("none", "the option prefetch must be a whole number at least 1, not 'none'"),
     "fetchTimeout": ("0", "the option fetchTimeout must be a time above 0 such as 30s, 500ms or 2"),
     "longPollMs": ("-1", "the option longPollMs must be a whole number from 0 to 60000, not '-1'"),
@@ -71,6 +73,7 @@ WRONG = {
     "partitionBy": ("key", "the option partitionBy must be range or queue, not 'key'"),
     "failOnDataLoss": ("maybe", "the option failOnDataLoss must be true or false, not 'maybe'"),
     "group": ("", "the option group must be a name of 1 to 255 octets"),
+    "groupIdPrefix": (" ", "the option groupIdPrefix must be a name of 1 to 222 octets, which be"),
     "leaseTimeout": ("never", "the option leaseTimeout must be a time above 0 such as 30s, 500ms "),
     "wireCompression": ("zip", "the option wireCompression must be none or lz4, not 'zip'"),
     "pushdown": ("yes", "the option pushdown must be true or false, not 'yes'"),
@@ -175,6 +178,35 @@ def test_a_batch_read_only_peeks(delivery: str) -> None:
     with pytest.raises(OptionError, match=rf"delivery is {delivery}, but spark\.read can only pee"):
         for_batch(right(delivery=delivery))
     assert for_batch(right(delivery="peek")).delivery == "peek"
+
+
+def test_a_smallest_micro_batch_is_not_above_the_largest() -> None:
+    options = right(minOffsetsPerTrigger="50", maxOffsetsPerTrigger="50")
+    assert (options.min_offsets_per_trigger, options.max_trigger_delay) == (50, 900)
+    assert wrong(minOffsetsPerTrigger="51", maxOffsetsPerTrigger="50") == (
+        "the option minOffsetsPerTrigger is 51, which is above maxOffsetsPerTrigger, 50: no "
+        "micro-batch could have as many messages"
+    )
+
+
+def test_a_delay_is_of_a_smallest_micro_batch() -> None:
+    assert right(minOffsetsPerTrigger="5", maxTriggerDelay="90s").max_trigger_delay == 90
+    assert wrong(maxTriggerDelay="90s") == (
+        "the option maxTriggerDelay limits how long minOffsetsPerTrigger waits for messages: give "
+        "both"
+    )
+
+
+def test_a_batch_read_does_not_wait_for_messages() -> None:
+    with pytest.raises(OptionError, match=r"minOffsetsPerTrigger belongs to spark\.readStream"):
+        for_batch(right(minOffsetsPerTrigger="5"))
+
+
+def test_a_lease_group_has_a_name_or_a_prefix() -> None:
+    assert right(groupIdPrefix="etl").group_prefix == "etl"
+    assert wrong(group="a", groupIdPrefix="etl") == (
+        "the options group and groupIdPrefix exclude each other: give one of them"
+    )
 
 
 def test_a_batch_read_has_rows() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harebell.base import limits
+from harebell.base.limits import NAME_BYTES
 from harebell.client.url import URL
 from harebell.spark.options import offset_limits as bounds
 from harebell.spark.options.access import ACCESS, default_url, take_address
@@ -43,6 +44,7 @@ PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE = (
     "at-least-once",
     "exactly-once",
 )
+GROUP_PREFIX = "spark"
 BINARY, TEXT, JSON = "binary", "text", "json"
 
 
@@ -61,6 +63,8 @@ class Options:
         strategy: what a starting time after the last message means: "error" or "latest".
         max_offsets_per_trigger: most messages in one micro-batch.
         max_bytes_per_trigger: bytes of messages after which a micro-batch is full.
+        min_offsets_per_trigger: messages that a micro-batch waits for; 0 for any.
+        max_trigger_delay: seconds that it waits for them at most.
         prefetch: most unacknowledged messages; None is as many as in a micro-batch.
         fetch_timeout: seconds without an answer after which the query fails.
         long_poll_ms: milliseconds that an idle query waits for a message.
@@ -70,6 +74,7 @@ class Options:
         partition_by: "range", or "queue" for one task per queue.
         fail_on_data_loss: whether a query fails when expected messages are missing.
         group: name of the lease group; None creates one for a new query.
+        group_prefix: what the name of a created lease group, and of connections, begins with.
         lease_timeout: seconds that a lease is kept after its query ends.
         compression: of record batches on the wire, "none" or "lz4".
         pushdown: whether a batch read pushes filters down to the broker.
@@ -93,6 +98,8 @@ class Options:
     strategy: str = "error"
     max_offsets_per_trigger: int = limits.SPARK_ROWS_PER_TRIGGER
     max_bytes_per_trigger: int | None = None
+    min_offsets_per_trigger: int = 0
+    max_trigger_delay: float = limits.SPARK_TRIGGER_DELAY_SECONDS
     prefetch: int | None = None
     fetch_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
     long_poll_ms: int = int(limits.SPARK_LONG_POLL_SECONDS * 1000)
@@ -102,6 +109,7 @@ class Options:
     partition_by: str = "range"
     fail_on_data_loss: bool = True
     group: str | None = None
+    group_prefix: str = GROUP_PREFIX
     lease_timeout: float = limits.SPARK_LEASE_SECONDS
     compression: str = "none"
     pushdown: bool = False
@@ -161,6 +169,11 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     read["queue"] = queues[0] if queues else ""
     options = Options(**read)
     _check(options)
+    _check_trigger(options, values)
+    if "group" in values and "groupidprefix" in values:
+        raise OptionError(
+            "the options group and groupIdPrefix exclude each other: give one of them"
+        )
     return options
 
 
@@ -206,6 +219,11 @@ def for_batch(options: Options) -> Options:
             "moment at which it could acknowledge; use spark.readStream with "
             ".trigger(availableNow=True), which takes what is there and ends"
         )
+    if options.min_offsets_per_trigger:
+        raise OptionError(
+            "the option minOffsetsPerTrigger belongs to spark.readStream: a batch read does not "
+            "wait for messages"
+        )
     if any(place.kind == LATEST for place in options.starting.all):
         raise OptionError("the option startingOffsets cannot be latest in spark.read: no rows")
     if any(place.kind == EARLIEST for place in options.ending.all):
@@ -238,6 +256,21 @@ def _check(options: Options) -> None:
                     )
 
 
+def _check_trigger(options: Options, values: Mapping[str, str]) -> None:
+    """Check the smallest micro-batch."""
+    if options.min_offsets_per_trigger > options.max_offsets_per_trigger:
+        raise OptionError(
+            f"the option minOffsetsPerTrigger is {options.min_offsets_per_trigger}, which is above "
+            f"maxOffsetsPerTrigger, {options.max_offsets_per_trigger}: no micro-batch could have "
+            "as many messages"
+        )
+    if "maxtriggerdelay" in values and "minoffsetspertrigger" not in values:
+        raise OptionError(
+            "the option maxTriggerDelay limits how long minOffsetsPerTrigger waits for messages: "
+            "give both"
+        )
+
+
 def _places(read: dict[str, Any], end: str) -> OffsetLimits:
     """Combine three options into one limit, with the precedence of the Kafka source."""
     offsets = read.pop(end, NO_LIMITS)
@@ -262,6 +295,19 @@ def _read_format(name: str, value: str) -> str:
             "with from_avro(value, ...) of Spark's package spark-avro"
         )
     return choice(BINARY, TEXT, JSON)(name, value)
+
+
+def _read_prefix(name: str, value: str) -> str:
+    if not value.strip() or len(value.encode()) > _PREFIX_BYTES:
+        raise OptionError(
+            f"the option {name} must be a name of 1 to {_PREFIX_BYTES} octets, which begins the "
+            "names of lease groups and connections"
+        )
+    return value
+
+
+# A group's name ends with a UUID in hexadecimal digits.
+_PREFIX_BYTES = NAME_BYTES - len("-") - 32
 
 
 def _read_lease(name: str, value: str) -> float:
@@ -290,6 +336,8 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "endingOffsetsByTimestamp": ("ending_times", bounds.read_times),
     "maxOffsetsPerTrigger": ("max_offsets_per_trigger", whole(1)),
     "maxBytesPerTrigger": ("max_bytes_per_trigger", read_size),
+    "minOffsetsPerTrigger": ("min_offsets_per_trigger", whole(1)),
+    "maxTriggerDelay": ("max_trigger_delay", read_seconds),
     "prefetch": ("prefetch", whole(1)),
     "fetchTimeout": ("fetch_timeout", read_seconds),
     "longPollMs": ("long_poll_ms", whole(0, 60_000)),
@@ -299,6 +347,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "partitionBy": ("partition_by", choice("range", "queue")),
     "failOnDataLoss": ("fail_on_data_loss", read_flag),
     "group": ("group", read_group),
+    "groupIdPrefix": ("group_prefix", _read_prefix),
     "leaseTimeout": ("lease_timeout", _read_lease),
     "wireCompression": ("compression", choice("none", "lz4")),
     "pushdown": ("pushdown", read_flag),

@@ -59,7 +59,8 @@ class QueueBatchReader(DataSourceReader):
         """Return the ranges of the present messages, as partitions."""
         options = self._options
         assert options is not None, "only executors have no options"
-        connection = BrokerConnection(options.url, options.fetch_timeout, "spark: batch read")
+        name = f"{options.group_prefix}: batch read"
+        connection = BrokerConnection(options.url, options.fetch_timeout, name)
         try:
             if "bulk" not in connection.extensions:
                 raise SourceError(

@@ -12,6 +12,7 @@ gets an error.
 from __future__ import annotations
 
 import logging
+import sys
 import uuid
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -110,7 +111,7 @@ class LeasedReader:
                 "delivery=peek"
             )
         if self._begun is None:
-            name = self._options.group or f"spark-{uuid.uuid4().hex}"
+            name = self._options.group or f"{self._options.group_prefix}-{uuid.uuid4().hex}"
             self._open(name)
             assert self._group is not None, "it was opened"
             # An existing group continues at its last commit.
@@ -129,6 +130,15 @@ class LeasedReader:
         """Remember the number of ready messages; claimed ones are counted separately."""
         self._left = self._waiting()
         self._over = False
+
+    def available(self, start: QueueOffset) -> int:
+        """Commit what Spark has committed; return the number of messages for the next claim."""
+        here = self._own(start)
+        group = self._held(here)
+        here = self._settled(here, group)
+        # Claims that Spark has not logged are a micro-batch by themselves.
+        following = any(number > here.claim for number in group.claims)
+        return sys.maxsize if following else self._waiting()
 
     def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Commit what Spark has committed, and make the next claim."""

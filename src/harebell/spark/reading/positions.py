@@ -66,6 +66,11 @@ class PositionReader:
         """Remember the end of the queue."""
         self._target = span_of(self._connection, self._options).end
 
+    def available(self, start: QueueOffset) -> int:
+        """Return the number of positions after an offset."""
+        span = span_of(self._connection, self._options)
+        return max(0, span.end - self._checked(self._own(start), span).position)
+
     def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Return the offset after at most this many messages."""
         here = self._own(start)

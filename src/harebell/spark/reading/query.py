@@ -16,9 +16,12 @@ from pyspark.sql.datasource import InputPartition
 from harebell.spark.reading.offsets import QueueOffset
 from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.queue_consumer import QueueGone
+from harebell.spark.reading.trigger_delay import TriggerDelay
 
 _POLL_SECONDS = (0.002, 0.02)
 """Minimum and maximum pause between two polls of empty queues."""
+_HELD_POLL_SECONDS = 0.1
+"""Pause between two polls of queues that have too few messages for a micro-batch."""
 
 Planned = list[OffsetRange] | list[InputPartition]
 
@@ -60,6 +63,13 @@ class QueueReader(Protocol):
 
     def prepare(self) -> None:
         """Remember the number of messages: the query ends when they are processed."""
+
+    def available(self, start: QueueOffset) -> int:
+        """Acknowledge everything before `start`, which Spark has committed; count the next rows.
+
+        Returns:
+            How many messages the next micro-batch could have.
+        """
 
     def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Acknowledge everything before `start`, which Spark has committed; return the next end.
@@ -105,6 +115,7 @@ class SourceQuery:
         gone: called when a queue does not exist any more; raises if the query must fail; None
             if that is an error like any other.
         ahead: makes the claims of several readers in one round trip, or None.
+        delay: holds micro-batches of few messages, or None.
 
     Attributes:
         leaving: readers of queues that are in the checkpoint and not in the options: rows that
@@ -119,6 +130,7 @@ class SourceQuery:
         discover: Callable[[Mapping[str, QueueReader]], dict[str, QueueReader]] | None = None,
         gone: Callable[[str], None] | None = None,
         ahead: ClaimAhead | None = None,
+        delay: TriggerDelay | None = None,
     ) -> None:
         self.readers = dict(readers)
         self.leaving: dict[str, QueueReader] = {}
@@ -127,6 +139,7 @@ class SourceQuery:
         self._discover = discover
         self._gone = gone
         self._ahead = ahead
+        self._delay = delay or TriggerDelay()
         self._draining = False
         self._turn = 0
 
@@ -165,8 +178,15 @@ class SourceQuery:
         until = time.monotonic() + self._long_poll
         pause, longest = _POLL_SECONDS
         while True:
-            ends = self._round(offsets, max_messages, byte_count)
+            held = self._holds(offsets)
+            if held:
+                pause = longest = _HELD_POLL_SECONDS
+                ends = dict(offsets)
+            else:
+                ends = self._round(offsets, max_messages, byte_count)
             if ends != start:
+                if not held:
+                    self._delay.restart()
                 return ends
             if self._draining:
                 for queue, reader in self.readers.items():
@@ -177,6 +197,19 @@ class SourceQuery:
                 return ends
             time.sleep(pause)
             pause = min(longest, pause * 2)
+
+    def _holds(self, offsets: dict[str, QueueOffset]) -> bool:
+        """True if there are too few messages for a micro-batch; deleted queues are left."""
+        if self._draining or not self._delay.is_set:
+            return False
+        count = 0
+        for queue, reader in list(self.readers.items()):
+            try:
+                count += reader.available(offsets.get(queue) or reader.join())
+            except QueueGone:
+                self._leave(queue)
+                offsets.pop(queue, None)
+        return self._delay.holds(count)
 
     def _round(
         self, offsets: Mapping[str, QueueOffset], max_messages: int, byte_count: int | None

@@ -88,7 +88,7 @@ class QueueConsumer:
         )
         url = options.url
         if url.name is None:
-            url = replace(url, name=f"spark: {options.queue}")
+            url = replace(url, name=f"{options.group_prefix}: {options.queue}")
         share = options.fetch_timeout / SPARK_CALLS_PER_TIMEOUT
         self._connection = blocking.connect(url, call_timeout=share)
         self._channel = self._connection.channel(confirms=False)

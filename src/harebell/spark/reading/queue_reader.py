@@ -47,6 +47,7 @@ from harebell.spark.reading.positions import STREAM, PositionReader, span_of
 from harebell.spark.reading.query import QueueReader, SourceQuery
 from harebell.spark.reading.queue_consumer import QueueGone, SourceError
 from harebell.spark.reading.spooled import SpooledReader
+from harebell.spark.reading.trigger_delay import TriggerDelay
 from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")
@@ -85,7 +86,13 @@ class QueueReaders:
             self._check_queues(offsets)
         if self._options.pattern is None:
             kept = {queue: readers[queue] for queue in self._options.queues}
-            query = SourceQuery(kept, self._long_poll(kept), self._cut, ahead=self._claim_together)
+            query = SourceQuery(
+                kept,
+                self._long_poll(kept),
+                self._cut,
+                ahead=self._claim_together,
+                delay=self._delay(),
+            )
             query.leaving = {
                 queue: reader for queue, reader in readers.items() if queue not in kept
             }
@@ -103,6 +110,7 @@ class QueueReaders:
             self._discovered,
             self._gone,
             self._claim_together,
+            self._delay(),
         )
 
     def fit(self, query: SourceQuery, offsets: Mapping[str, QueueOffset]) -> bool:
@@ -249,7 +257,8 @@ class QueueReaders:
 
     def _connect(self) -> BrokerConnection:
         if self._connection is None:
-            name = f"spark: {self._options.pattern or ', '.join(self._options.queues)}"
+            names = self._options.pattern or ", ".join(self._options.queues)
+            name = f"{self._options.group_prefix}: {names}"
             self._connection = BrokerConnection(
                 self._options.url, self._options.fetch_timeout, name
             )
@@ -281,6 +290,10 @@ class QueueReaders:
             claim_together(
                 self._connection, [(reader, ask) for reader, ask in wanted if ask is not None]
             )
+
+    def _delay(self) -> TriggerDelay:
+        options = self._options
+        return TriggerDelay(options.min_offsets_per_trigger, options.max_trigger_delay)
 
     def _long_poll(self, readers: Mapping[str, QueueReader]) -> float:
         # Readers of spools wait in `advance` themselves.

@@ -36,7 +36,7 @@ from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
-_CONNECTIONS: dict[tuple[URL, float], BrokerConnection] = {}
+_CONNECTIONS: dict[tuple[URL, float, str], BrokerConnection] = {}
 """Connections of this worker process, by all settings that distinguish them."""
 
 
@@ -71,6 +71,7 @@ class PartitionRows:
         compression: of record batches on the wire.
         fetch_timeout: seconds to wait for an answer or a connection.
         fail_on_data_loss: whether lost messages are an error.
+        name: name of the connection in management.
         filters: the filters that the broker applies.
     """
 
@@ -83,6 +84,7 @@ class PartitionRows:
     compression: str
     fetch_timeout: float
     fail_on_data_loss: bool
+    name: str = "spark: task"
     filters: Filters = field(default_factory=Filters)
 
     @classmethod
@@ -106,6 +108,7 @@ class PartitionRows:
             "" if options.compression == "none" else options.compression,
             options.fetch_timeout,
             options.fail_on_data_loss,
+            f"{options.group_prefix}: task",
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -127,10 +130,10 @@ class PartitionRows:
                 yield decoded(batch, self.wanted, self.body_format, self.mode)
 
     def _fetched(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
-        settings = (partition.url, self.fetch_timeout)
+        settings = (partition.url, self.fetch_timeout, self.name)
         connection = _CONNECTIONS.get(settings)
         if connection is None:
-            connection = _CONNECTIONS[settings] = BrokerConnection(*settings, "spark: task")
+            connection = _CONNECTIONS[settings] = BrokerConnection(*settings)
         for one in partition.ranges:
             yield from self._range(connection, one)
 

@@ -42,6 +42,12 @@ class SpooledReader:
                 f"column {_BROKERS_OWN} is made by the broker, and cannot be had with deliveries "
                 "over plain AMQP: leave it out, or read from Harebell with delivery=exactly-once"
             )
+        if options.min_offsets_per_trigger:
+            raise SourceError(
+                f"queue {options.queue!r} is read over plain AMQP, where the option "
+                "minOffsetsPerTrigger cannot wait for messages without holding them: leave it out, "
+                "or read from Harebell with delivery=exactly-once"
+            )
         self.queue = options.queue
         self._options = options
         self._root = options.spool_dir or spools.default_root()
@@ -65,6 +71,10 @@ class SpooledReader:
         """Remember the number of messages."""
         self._backlog = self._receiver.backlog()
         self._target = None
+
+    def available(self, start: QueueOffset) -> int:
+        """Return 0: micro-batches over plain AMQP never wait."""
+        return 0
 
     def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Acknowledge what is committed and receive the next micro-batch."""

@@ -9,6 +9,7 @@ from pyspark.sql.datasource import InputPartition
 from harebell.spark.reading.offsets import LogOffset, QueueOffset
 from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.query import SourceQuery
+from harebell.spark.reading.trigger_delay import TriggerDelay
 
 
 class Numbers:
@@ -31,6 +32,10 @@ class Numbers:
 
     def prepare(self) -> None:
         pass
+
+    def available(self, start: QueueOffset) -> int:
+        assert isinstance(start, LogOffset)
+        return self.count - start.position
 
     def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
         assert isinstance(start, LogOffset)
@@ -151,6 +156,46 @@ def test_queues_that_match_join_a_running_query() -> None:
 def test_the_end_is_told_when_every_part_knows_it() -> None:
     assert query(a=5, b=7).report() == {"a": {"position": 5}, "b": {"position": 7}}
     assert query(a=5, b=0).report() is None
+
+
+def held(clock: list[float], **counts: int) -> SourceQuery:
+    delay = TriggerDelay(10, 60.0, lambda: clock[0])
+    readers = {name: Numbers(name, count) for name, count in counts.items()}
+    return SourceQuery(readers, 0.0, whole, delay=delay)
+
+
+def test_a_micro_batch_waits_for_messages_of_all_queues_together() -> None:
+    assert held([0.0], a=4, b=5).advance(at(a=0, b=0), 20, None) == at(a=0, b=0)
+    assert held([0.0], a=4, b=6).advance(at(a=0, b=0), 20, None) == at(a=4, b=6)
+
+
+def test_a_micro_batch_waits_no_longer_than_the_delay_since_the_last_one() -> None:
+    clock = [0.0]
+    one = held(clock, a=5)
+    clock[0] = 59.0
+    assert one.advance(at(a=0), 20, None) == at(a=0)
+    clock[0] = 60.0
+    assert one.advance(at(a=0), 20, None) == at(a=5)
+    one.readers["a"] = Numbers("a", 7)
+    clock[0] = 119.0
+    assert one.advance(at(a=5), 20, None) == at(a=5)
+    clock[0] = 120.0
+    assert one.advance(at(a=5), 20, None) == at(a=7)
+
+
+def test_a_delay_that_is_over_waits_for_the_first_message() -> None:
+    clock = [0.0]
+    one = held(clock, a=0)
+    clock[0] = 100.0
+    assert one.advance(at(a=0), 20, None) == at(a=0)
+    one.readers["a"] = Numbers("a", 1)
+    assert one.advance(at(a=0), 20, None) == at(a=1)
+
+
+def test_a_query_that_drains_does_not_wait_for_messages() -> None:
+    one = held([0.0], a=3)
+    one.prepare()
+    assert one.advance(at(a=0), 20, None) == at(a=3)
 
 
 def test_all_parts_are_left() -> None:
