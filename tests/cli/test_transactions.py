@@ -12,17 +12,17 @@ from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.slices import at_once
 from harebell.client.blocking import connect
 from harebell.front.convert import EDITOR, headers_of
-from harebell.model.association import Association
-from harebell.model.branch import SettledDelivery
 from harebell.model.broker import Broker
 from harebell.model.transaction import ACCEPT
-from harebell.model.xid import FORMAT_0_8, Xid
+from harebell.model.xa.association import Association
+from harebell.model.xa.branch import SettledDelivery
+from harebell.model.xa.xid import FORMAT_0_8, Xid
 from harebell.server.config import Config
 from harebell.server.disk.storage import Storage
 from tests.cli.conftest import done, error_of, listed, run
 from tests.patience import eventually
 from tests.running import RunningBroker, running_broker
-from tests.unit.model.xa_world import GUEST
+from tests.unit.model.xa.xa_world import GUEST
 
 ONE, TWO = Xid(1, b"transfer", b"one"), Xid(1, b"transfer", b"two")
 OLD = Xid(FORMAT_0_8, b"old", b"")

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from harebell.model.xid import FORMAT_0_8, Xid
+from harebell.model.xa.xid import FORMAT_0_8, Xid
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import structs
 from harebell.wire.v09 import methods_peers as own

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harebell.auth.permissions import everything
-from harebell.model.policy import Policy
+from harebell.model.settings.policy import Policy
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.conftest import Connect

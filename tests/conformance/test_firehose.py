@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harebell.auth.permissions import everything
-from harebell.model.metadata import Metadata
+from harebell.model.settings.metadata import Metadata
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.conftest import Connect

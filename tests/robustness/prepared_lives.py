@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from harebell.model.xid import Xid
+from harebell.model.xa.xid import Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.sites import SocketWire

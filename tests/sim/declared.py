@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harebell.base.message import PERSISTENT, Message, Properties
-from harebell.model.policy import Policy
-from harebell.model.publishers import NUMBERED, Key
+from harebell.model.publishing.publishers import NUMBERED, Key
+from harebell.model.settings.policy import Policy
 from tests.sim.database import Database
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker

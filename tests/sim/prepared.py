@@ -19,11 +19,11 @@ from typing import Any
 
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.slices import at_once
-from harebell.model.branch import OPERATOR, Branch
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
-from harebell.model.xa_states import Call
-from harebell.model.xid import Xid
+from harebell.model.xa.branch import OPERATOR, Branch
+from harebell.model.xa.states import Call
+from harebell.model.xa.xid import Xid
 from tests.sim.database import Database
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk

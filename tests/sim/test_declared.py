@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from harebell.base import impl
-from harebell.model import lease
-from harebell.model.lease_record import GroupRecord
+from harebell.model.lease import leases as lease
+from harebell.model.lease.record import GroupRecord
 from harebell.model.queue.order.ordering_keys import OrderingKeys
 from harebell.store.commit import Batch
 from tests.sim.database import Database

@@ -15,9 +15,9 @@ from harebell.base.durability import Durability
 from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.model.broker import Broker
-from harebell.model.metadata import Metadata
-from harebell.model.policy import Policy
 from harebell.model.queue.contract import Queue
+from harebell.model.settings.metadata import Metadata
+from harebell.model.settings.policy import Policy
 from tests.sim.disk import Random, SimDisk
 from tests.unit.store.stores import Bench
 

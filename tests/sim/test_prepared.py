@@ -8,8 +8,8 @@ import pytest
 
 from harebell.base import impl
 from harebell.base.message import Message
-from harebell.model import xa
 from harebell.model.queue.queue import MessageQueue
+from harebell.model.xa import branches as xa
 from harebell.store.commit import Batch
 from tests.sim.prepared import BrokenPromiseError, Counts, Trial
 

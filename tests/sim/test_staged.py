@@ -13,9 +13,9 @@ import pytest
 
 from harebell.base import impl
 from harebell.base.message import PERSISTENT, Message, Properties
-from harebell.model.publishers import STAGED, Key
+from harebell.model.publishing.publishers import STAGED, Key
+from harebell.model.publishing.routed import Routed
 from harebell.model.queue.contract import Queue
-from harebell.model.routed import Routed
 from harebell.store.disk import DiskStore
 from harebell.store.durable_log import DurableLog
 from tests.sim.definitions import SimDefinitions

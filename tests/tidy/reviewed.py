@@ -84,8 +84,10 @@ CIRCLES: dict[tuple[str, ...], str] = {
     ): "dead letters wait in the scheduler, which publishes them",
     ("harebell.model.firehose", "harebell.model.router"): "the firehose publishes copies through "
     "the router, which asks it whether it is on",
-    ("harebell.model.lease", "harebell.model.lease_group"): "leases have groups, and a group "
-    "reports its end",
+    (
+        "harebell.model.lease.group",
+        "harebell.model.lease.leases",
+    ): "leases have groups, and a group reports its end",
     (
         "harebell.model.queue.features.byte_accounting",
         "harebell.model.queue.features.limits",

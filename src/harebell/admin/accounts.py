@@ -11,7 +11,7 @@ from harebell.auth.verifiers import Verifier, read, written
 from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
 from harebell.model.broker import DEFAULT_VHOST
-from harebell.model.vhost_limits import MAX_CONNECTIONS
+from harebell.model.settings.vhost_limits import MAX_CONNECTIONS
 
 WELL_KNOWN_USER = "guest"
 MAX_CHANNELS = "max-channels"

@@ -16,23 +16,23 @@ from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.base.work import Work
-from harebell.model.ceilings import Ceilings
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
-from harebell.model.global_parameters import GlobalParameters
 from harebell.model.jobs import Jobs
-from harebell.model.lease import Leases
+from harebell.model.lease.leases import Leases
 from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
-from harebell.model.metadata import Metadata, MetadataError, metadata_of
-from harebell.model.parameters import restore_parameters
-from harebell.model.policies import restore_policies
-from harebell.model.publishers import Key, Publishers
+from harebell.model.publishing.publishers import Key, Publishers
+from harebell.model.publishing.stages import Stages
 from harebell.model.queue.contract import Queue
-from harebell.model.stages import Stages
+from harebell.model.settings.ceilings import Ceilings
+from harebell.model.settings.global_parameters import GlobalParameters
+from harebell.model.settings.metadata import Metadata, MetadataError, metadata_of
+from harebell.model.settings.parameters import restore_parameters
+from harebell.model.settings.policies import restore_policies
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
-from harebell.model.xa import Branches
+from harebell.model.xa.branches import Branches
 
 DEFAULT_VHOST = "/"
 

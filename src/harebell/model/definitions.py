@@ -22,9 +22,9 @@ from harebell.base.ports import EXCHANGE_LOG, Store
 from harebell.model.binding import Binding, frozen
 from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
-from harebell.model.metadata import Metadata
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.factory import make_queue
+from harebell.model.settings.metadata import Metadata
 
 _KEY_DIGITS = 32
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from harebell.model.binding import Binding
     from harebell.model.editor import Editor
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.policy import Policy
     from harebell.model.queue.contract import Queue
     from harebell.model.router import Router
+    from harebell.model.settings.policy import Policy
 
 EVENT_EXCHANGE = "amq.rabbitmq.event"
 INTERNAL_USER = "rmq-internal"

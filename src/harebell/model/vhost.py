@@ -18,7 +18,6 @@ from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model import equivalence
 from harebell.model.binding import Binding
-from harebell.model.ceilings import Ceilings
 from harebell.model.consumer import Consumer
 from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
@@ -27,9 +26,6 @@ from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
-from harebell.model.metadata import Metadata
-from harebell.model.parameters import Parameters
-from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     check_queue_arguments,
     check_queue_properties,
@@ -47,7 +43,11 @@ from harebell.model.reserved import (
 )
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
-from harebell.model.vhost_limits import MAX_QUEUES, over
+from harebell.model.settings.ceilings import Ceilings
+from harebell.model.settings.metadata import Metadata
+from harebell.model.settings.parameters import Parameters
+from harebell.model.settings.policies import Policies
+from harebell.model.settings.vhost_limits import MAX_QUEUES, over
 
 PREDECLARED = {
     "amq.direct": "direct",

@@ -36,7 +36,7 @@ from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
-from harebell.model.ceilings import Ceilings
+from harebell.model.settings.ceilings import Ceilings
 from harebell.server.config import Config, Configuration, default_password, memory_octets
 from harebell.server.control import server as control_server
 from harebell.server.control.dispatcher import Dispatcher

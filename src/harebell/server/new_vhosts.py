@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from harebell.admin.accounts import save_permissions, save_user
 from harebell.auth.permissions import Permissions
 from harebell.auth.users import Secrets, User, Users
-from harebell.model.policy import Policy
-from harebell.model.vhost_limits import COMPONENT, MAX_CONNECTIONS, MAX_QUEUES, NAME
+from harebell.model.settings.policy import Policy
+from harebell.model.settings.vhost_limits import COMPONENT, MAX_CONNECTIONS, MAX_QUEUES, NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from harebell.model.ceilings import Ceilings
+from harebell.model.settings.ceilings import Ceilings
 from harebell.server.config import Config, Configuration, memory_octets
 from harebell.server.config.settings import SETTINGS
 from harebell.server.net.tls import tls_context

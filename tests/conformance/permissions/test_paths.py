@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harebell.auth.topics import TopicPermission
-from harebell.model.policy import Policy
+from harebell.model.settings.policy import Policy
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import structs
 from harebell.wire.v09 import methods as m

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from harebell.model.xid import Xid
+from harebell.model.xa.xid import Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
 from tests.conformance.v010t.peer import Peer

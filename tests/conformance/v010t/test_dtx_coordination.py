@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.model.xid import Xid
+from harebell.model.xa.xid import Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
 from tests.conformance.sites import MemorySite, SocketSite

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harebell.model.xid import Xid
+from harebell.model.xa.xid import Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
 from harebell.wire.v09.methods_message import MessageGet
@@ -177,8 +177,8 @@ def test_an_error_amid_the_end_is_an_internal_error_of_the_channel(
     memory_peer: Peer, memory: MemorySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing in `end` can fail by itself, so it is made to; a refusal has the code of its kind."""
-    from harebell.model.branch import BranchError
-    from harebell.model.xa_states import Fault
+    from harebell.model.xa.branch import BranchError
+    from harebell.model.xa.states import Fault
 
     peer = memory_peer
     selected(peer)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from harebell.base.slices import at_once
-from harebell.model.branch import OPERATOR
-from harebell.model.xa_states import State
-from harebell.model.xid import FORMAT_0_8, Xid
+from harebell.model.xa.branch import OPERATOR
+from harebell.model.xa.states import State
+from harebell.model.xa.xid import FORMAT_0_8, Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_peers as own
 from harebell.wire.v09.methods_file import FileAck, FileQos, FileReject

@@ -17,7 +17,7 @@ from harebell.base.patterns import (
     linear_search_for,
     search_for,
 )
-from harebell.model.policy import Policy
+from harebell.model.settings.policy import Policy
 
 ENDLESS = (
     "^(a+)+$",

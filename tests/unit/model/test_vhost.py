@@ -9,8 +9,8 @@ import pytest
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
-from harebell.model.metadata import Metadata
 from harebell.model.queue.arguments import queue_type
+from harebell.model.settings.metadata import Metadata
 from harebell.model.vhost import PREDECLARED, WATCHERS, VHost
 from tests.unit.model.things import Taker, message, vhost
 

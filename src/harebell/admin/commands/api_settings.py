@@ -10,7 +10,7 @@ from harebell.admin.commands import vhosts as vhost_commands
 from harebell.admin.context import AdminContext, missing
 
 if TYPE_CHECKING:
-    from harebell.model.policy import Policy
+    from harebell.model.settings.policy import Policy
     from harebell.model.vhost import VHost
 
 

@@ -11,7 +11,7 @@ from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.errors import Refusal
 
 if TYPE_CHECKING:
-    from harebell.model.lease_group import Group
+    from harebell.model.lease.group import Group
 
 
 class LeaseRow(TypedDict):

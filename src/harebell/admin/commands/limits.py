@@ -29,7 +29,7 @@ class LimitRow(TypedDict):
 
 
 def _of_vhost(vhost: VHost) -> list[LimitRow]:
-    from harebell.model.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
+    from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
 
     found = {key: vhost.limits.get(key, _NONE) for key in (MAX_CONNECTIONS, MAX_QUEUES)}
     return [
@@ -89,7 +89,7 @@ def set_limits(
 ) -> list[LimitRow]:
     """Set limits of a vhost or a user; who is in already stays."""
     from harebell.admin.accounts import MAX_CHANNELS
-    from harebell.model.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
+    from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
 
     _check_either(vhost, user)
     given = {MAX_CONNECTIONS: max_connections, MAX_QUEUES: max_queues, MAX_CHANNELS: max_channels}
@@ -109,7 +109,7 @@ def set_limits(
 
 def _set_vhost(context: AdminContext, vhost: VHost, changes: dict[str, int]) -> list[LimitRow]:
     from harebell.admin.accounts import MAX_CHANNELS
-    from harebell.model.vhost_limits import COMPONENT, NAME
+    from harebell.model.settings.vhost_limits import COMPONENT, NAME
 
     if MAX_CHANNELS in changes:
         raise CommandRefused("a vhost has no max-channels: give --max-connections or --max-queues")
@@ -132,7 +132,7 @@ def _set_vhost(context: AdminContext, vhost: VHost, changes: dict[str, int]) -> 
 
 def _set_user(context: AdminContext, user: User, changes: dict[str, int]) -> list[LimitRow]:
     from harebell.admin.accounts import save_user, set_user_limits, user_limits
-    from harebell.model.vhost_limits import MAX_QUEUES, NAME
+    from harebell.model.settings.vhost_limits import MAX_QUEUES, NAME
 
     if MAX_QUEUES in changes:
         raise CommandRefused("a user has no max-queues: give --max-connections or --max-channels")
@@ -156,7 +156,7 @@ def clear_limits(
 ) -> list[LimitRow]:
     """Take all limits from a vhost or a user."""
     from harebell.admin.accounts import MAX_CHANNELS
-    from harebell.model.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
+    from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
 
     _check_either(vhost, user)
     if vhost is not None:

@@ -17,7 +17,7 @@ from harebell.admin.context import AdminContext, CommandRefused, checked_name, m
 from harebell.base.limits import POLICY_NAME_BYTES
 
 if TYPE_CHECKING:
-    from harebell.model.policy import Policy
+    from harebell.model.settings.policy import Policy
 
 _NUMBER_END = 2**63
 """Numbers of this size and above do not fit a definition."""
@@ -91,7 +91,7 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         apply_to: Annotated[str, Argument("What it applies to.", "KIND")] = "all",
         priority: Annotated[int, Argument("The highest one applies.")] = 0,
     ) -> Row:
-        from harebell.model.policy import Policy
+        from harebell.model.settings.policy import Policy
 
         where = context.vhost(vhost)
         checked_name(name, word, POLICY_NAME_BYTES)

@@ -10,7 +10,7 @@ from harebell.admin.command import MANAGEMENT, POLICYMAKER, Argument, Row, plura
 from harebell.admin.context import AdminContext, CommandRefused
 
 if TYPE_CHECKING:
-    from harebell.model.stages import StagedBatch
+    from harebell.model.publishing.stages import StagedBatch
 
 _MS = 1000
 

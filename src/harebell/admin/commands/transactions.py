@@ -10,9 +10,9 @@ from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.slices import at_once
 
 if TYPE_CHECKING:
-    from harebell.model.branch import Branch
-    from harebell.model.xa import Branches
-    from harebell.model.xid import Xid
+    from harebell.model.xa.branch import Branch
+    from harebell.model.xa.branches import Branches
+    from harebell.model.xa.xid import Xid
 
 _MS = 1000
 InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
@@ -70,7 +70,7 @@ def list_transactions(
 
 
 def _find(context: AdminContext, vhost: str, xid: str) -> tuple[Branches, str, Xid]:
-    from harebell.model.xid import XidError, xid_of_text
+    from harebell.model.xa.xid import XidError, xid_of_text
 
     branches = context.broker.branches
     where = context.vhost(vhost).name
@@ -87,9 +87,9 @@ def _find(context: AdminContext, vhost: str, xid: str) -> tuple[Branches, str, X
 
 def _end(context: AdminContext, vhost: str, text: str, *, commit: bool) -> Row:
     """Decide a prepared branch, or end one of AMQP 0-8, which only an operator can coordinate."""
-    from harebell.model.branch import OPERATOR
-    from harebell.model.xa_states import State, Status
-    from harebell.model.xid import FORMAT_0_8
+    from harebell.model.xa.branch import OPERATOR
+    from harebell.model.xa.states import State, Status
+    from harebell.model.xa.xid import FORMAT_0_8
 
     branches, where, xid = _find(context, vhost, text)
     branch = branches.find(where, xid)
@@ -109,8 +109,8 @@ def _end(context: AdminContext, vhost: str, text: str, *, commit: bool) -> Row:
 @TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
 def prepare(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
     """Prepare a branch that no session works on any more."""
-    from harebell.model.branch import OPERATOR
-    from harebell.model.xa_states import Status
+    from harebell.model.xa.branch import OPERATOR
+    from harebell.model.xa.states import Status
 
     branches, where, found = _find(context, vhost, xid)
     status = at_once(branches.prepare(where, found, OPERATOR)).status
@@ -133,7 +133,7 @@ def rollback(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
 @TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
 def forget(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
     """Forget what was decided about a branch, when nobody will ask for it."""
-    from harebell.model.branch import OPERATOR
+    from harebell.model.xa.branch import OPERATOR
 
     branches, where, found = _find(context, vhost, xid)
     branches.forget(where, found, OPERATOR)

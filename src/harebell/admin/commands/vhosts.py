@@ -11,7 +11,7 @@ from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.base.limits import VHOST_NAME_BYTES
 
 if TYPE_CHECKING:
-    from harebell.model.metadata import Metadata
+    from harebell.model.settings.metadata import Metadata
     from harebell.model.vhost import VHost
 
 _PROTECTION = "deletion-protection"
@@ -123,7 +123,7 @@ def _changed(
     durability: str | None,
 ) -> Metadata:
     """Replace in metadata what is given; None keeps what is there."""
-    from harebell.model.metadata import Metadata
+    from harebell.model.settings.metadata import Metadata
 
     return Metadata(
         known.description if description is None else description,
@@ -144,7 +144,7 @@ def add(
     durability: Durability = None,
 ) -> VHostRow:
     """Add a vhost, which nobody may open until there are permissions."""
-    from harebell.model.metadata import Metadata
+    from harebell.model.settings.metadata import Metadata
 
     checked_name(name, "vhost", VHOST_NAME_BYTES)
     if name in context.broker.vhosts:

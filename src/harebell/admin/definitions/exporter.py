@@ -17,10 +17,10 @@ from harebell.base.version import VERSION
 from harebell.front.common.settings import COMPATIBLE_VERSION
 from harebell.model.binding import Binding
 from harebell.model.exchange import Exchange
-from harebell.model.metadata import Metadata
-from harebell.model.policy import Policy
 from harebell.model.queue.arguments import queue_type
 from harebell.model.queue.contract import Queue
+from harebell.model.settings.metadata import Metadata
+from harebell.model.settings.policy import Policy
 from harebell.model.vhost import PREDECLARED, VHost
 
 _OWN_PREFIX = "amq.rabbitmq."

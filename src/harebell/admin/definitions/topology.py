@@ -24,11 +24,11 @@ from harebell.admin.definitions.entries import (
 from harebell.base.limits import PARAMETER_NAME_BYTES, POLICY_NAME_BYTES, VHOST_NAME_BYTES
 from harebell.model.broker import Broker
 from harebell.model.exchange import Exchange
-from harebell.model.metadata import Metadata
-from harebell.model.policy import Policy, unknown_settings
 from harebell.model.queue.contract import Queue
+from harebell.model.settings.metadata import Metadata
+from harebell.model.settings.policy import Policy, unknown_settings
+from harebell.model.settings.vhost_limits import COMPONENT, NAME, unknown_limits
 from harebell.model.vhost import PREDECLARED, VHost
-from harebell.model.vhost_limits import COMPONENT, NAME, unknown_limits
 
 _OPERATOR = "operator_policy"
 _TYPE = "x-queue-type"

@@ -27,8 +27,8 @@ from harebell.auth.topics import TopicPermission
 from harebell.auth.users import User
 from harebell.base.limits import USER_NAME_BYTES
 from harebell.base.slices import Slices
+from harebell.model.settings.vhost_limits import MAX_CONNECTIONS
 from harebell.model.vhost import VHost
-from harebell.model.vhost_limits import MAX_CONNECTIONS
 
 
 def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[list[str]]:

@@ -25,12 +25,12 @@ from harebell.front.amqp_0_10.errors import (
 )
 from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.amqp_0_10.tx import TX, check_accepting
-from harebell.model.association import Association
-from harebell.model.branch import Asker, BranchError
 from harebell.model.queue.contract import Queue
-from harebell.model.xa import Branches, Outcome
-from harebell.model.xa_states import Fault
-from harebell.model.xid import Xid, XidError, checked_xid
+from harebell.model.xa.association import Association
+from harebell.model.xa.branch import Asker, BranchError
+from harebell.model.xa.branches import Branches, Outcome
+from harebell.model.xa.states import Fault
+from harebell.model.xa.xid import Xid, XidError, checked_xid
 from harebell.wire.v010 import commands, structs
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_10.delivery import Delivery
     from harebell.front.amqp_0_10.session import Session
     from harebell.front.common.unacked import Unacked
-    from harebell.model.branch import Branch
+    from harebell.model.xa.branch import Branch
 
 DTX = "dtx"
 _COMMIT, _PREPARE, _ROLLBACK = (6, 4), (6, 7), (6, 9)

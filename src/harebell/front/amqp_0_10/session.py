@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_10.subscription import Subscription
     from harebell.front.common.unacked import Unacked
     from harebell.front.file_stream.file_stream_channel import ChannelClasses
-    from harebell.model.association import Association
     from harebell.model.consumer import Consumer
+    from harebell.model.xa.association import Association
 
 _EXPLICIT = ACCEPT_EXPLICIT
 _DISCARD = DISCARD_UNROUTABLE

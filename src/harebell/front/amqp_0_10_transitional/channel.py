@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.references import References
     from harebell.front.amqp_0_10_transitional.sessions import Session
     from harebell.front.common.unacked import Unacked
-    from harebell.model.xid import Xid
+    from harebell.model.xa.xid import Xid
 
 _NO_ROUTE = (312, "NO_ROUTE")
 

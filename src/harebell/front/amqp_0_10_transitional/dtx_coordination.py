@@ -11,9 +11,9 @@ from harebell.base.slices import Slices, stepped
 from harebell.front.amqp_0_9_1.long_methods import is_open, perform
 from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
 from harebell.front.common.errors import soft
-from harebell.model.xa import Branches, Outcome
-from harebell.model.xa_states import Status
-from harebell.model.xid import Xid, xid_of_bytes
+from harebell.model.xa.branches import Branches, Outcome
+from harebell.model.xa.states import Status
+from harebell.model.xa.xid import Xid, xid_of_bytes
 from harebell.wire.v09 import methods_session as methods
 from harebell.wire.v09.method import Method
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from harebell.front.amqp_0_9_1.branch_work import BranchWork
 from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
 from harebell.front.common.errors import soft
-from harebell.model.association import Association
-from harebell.model.xid import xid_of_bytes
+from harebell.model.xa.association import Association
+from harebell.model.xa.xid import xid_of_bytes
 from harebell.wire.v09 import methods_session as methods
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from harebell.base.errors import ProtocolError
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.common.access_tickets import ACTIVE
 from harebell.front.common.errors import describe, soft
-from harebell.model.branch import BranchError
-from harebell.model.xa_states import Fault
-from harebell.model.xid import XidError
+from harebell.model.xa.branch import BranchError
+from harebell.model.xa.states import Fault
+from harebell.model.xa.xid import XidError
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel

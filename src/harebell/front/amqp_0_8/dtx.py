@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from harebell.front.amqp_0_9_1 import flow
 from harebell.front.amqp_0_9_1.branch_work import BranchWork
 from harebell.front.common.errors import soft
-from harebell.model.association import Association
-from harebell.model.branch import BranchError
-from harebell.model.xa_states import Fault
-from harebell.model.xid import FORMAT_0_8, XidError, checked_xid
+from harebell.model.xa.association import Association
+from harebell.model.xa.branch import BranchError
+from harebell.model.xa.states import Fault
+from harebell.model.xa.xid import FORMAT_0_8, XidError, checked_xid
 from harebell.wire.v09 import methods
 from harebell.wire.v09 import methods_peers as own
 

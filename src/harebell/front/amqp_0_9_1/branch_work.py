@@ -16,8 +16,8 @@ from harebell.model.transaction import ACCEPT
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
-    from harebell.model.association import Association
-    from harebell.model.branch import Branch
+    from harebell.model.xa.association import Association
+    from harebell.model.xa.branch import Branch
 
 _MANDATORY = 1
 

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.file_stream.file_stream_channel import ChannelClasses
-    from harebell.model.association import Association
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
     from harebell.model.vhost import VHost
+    from harebell.model.xa.association import Association
     from harebell.wire.v09.method import Method
     from harebell.wire.v09.property_list import PropertyList
 

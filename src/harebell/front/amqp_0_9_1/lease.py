@@ -16,7 +16,7 @@ from harebell.wire.v09 import lease as wire
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
-    from harebell.model.lease_group import Group
+    from harebell.model.lease.group import Group
     from harebell.model.queue.contract import Queue
 
 

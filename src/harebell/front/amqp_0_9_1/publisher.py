@@ -16,7 +16,7 @@ from harebell.base.limits import PUBLISHER_REFUSED_COUNT
 from harebell.base.message import Properties
 from harebell.front.common.errors import soft
 from harebell.kernels.publishing import publishing_id
-from harebell.model.publishers import NUMBERED, STAGED, Entry, Key
+from harebell.model.publishing.publishers import NUMBERED, STAGED, Entry, Key
 from harebell.model.queue.contract import PENDING, REJECTED
 from harebell.wire.v09 import publisher as methods
 

@@ -15,8 +15,8 @@ from harebell.front.amqp_0_9_1.content import Content
 from harebell.front.amqp_0_9_1.staged import StagedCommit
 from harebell.front.common.errors import soft
 from harebell.kernels.records import crc32c
-from harebell.model.publishers import STAGED, Key
-from harebell.model.stage_files import Piece
+from harebell.model.publishing.publishers import STAGED, Key
+from harebell.model.publishing.stage_files import Piece
 from harebell.wire.arrow.decode import decode_batch
 from harebell.wire.v09 import stage as methods
 

@@ -35,7 +35,7 @@ from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import check_topic, topic_of
 from harebell.front.operations.publish import NO_ROUTE, routes_of, writable_exchange
 from harebell.kernels.rows import Rows
-from harebell.model.routed import Routed
+from harebell.model.publishing.routed import Routed
 from harebell.wire.arrow.decode import decode_batch
 from harebell.wire.v09 import stage as methods
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.amqp_0_9_1.channel import Channel
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.publishers import Entry, Key
+    from harebell.model.publishing.publishers import Entry, Key
+    from harebell.model.publishing.stage_files import Piece
     from harebell.model.queue.contract import Queue
-    from harebell.model.stage_files import Piece
 
 _PLACE = (methods.CLASS_ID, methods.COMMIT_ID)
 _EXAMPLES = 100

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.front.common.errors import hard
-from harebell.model.vhost_limits import MAX_CONNECTIONS, over
+from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, over
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class Queue:
         browsers: consumers that see messages and do not take them.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
         unacked: messages that are delivered and not settled.
-        leased: messages that lease groups have claimed, see `harebell.model.lease`.
+        leased: messages that lease groups have claimed, see `harebell.model.lease.leases`.
         leases: the lease groups; None while there is none.
         counters: of its messages.
         stays: whether an auto-delete queue is deleted with its owner, not with its last

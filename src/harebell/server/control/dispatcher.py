@@ -17,7 +17,7 @@ from harebell.base.limits import COMMAND_ENTRY_UNITS
 from harebell.base.slices import Slices
 from harebell.front.common.turns import Account
 from harebell.model.events import TOOL_USER
-from harebell.model.metadata import MetadataError
+from harebell.model.settings.metadata import MetadataError
 from harebell.server.control.row_reader import RowReader
 from harebell.server.json_rows import encoded_rows, rows_of
 

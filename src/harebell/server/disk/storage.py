@@ -14,7 +14,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
-from harebell.model.stages import Room
+from harebell.model.publishing.stages import Room
 from harebell.server.disk.damage import Damage
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.disk.reserve import FULL, Reserve

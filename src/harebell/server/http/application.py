@@ -27,7 +27,7 @@ from harebell.base.limits import (
     HTTP_PREPARE_SECONDS,
 )
 from harebell.base.slices import Slices
-from harebell.model.metadata import MetadataError
+from harebell.model.settings.metadata import MetadataError
 from harebell.server.http.by_name import arguments_of, check_rights, command_of, is_by_name
 from harebell.server.http.errors import HttpError, of_refusal, too_large
 from harebell.server.http.fields import REASON_HEADER, fields_of, query_of

@@ -9,7 +9,7 @@ import msgspec
 
 from harebell.admin.definitions.exporter import document
 from harebell.admin.definitions.importer import import_definitions
-from harebell.model.metadata import Metadata
+from harebell.model.settings.metadata import Metadata
 from tests.unit.admin.definitions.test_importer import RABBIT, target
 
 

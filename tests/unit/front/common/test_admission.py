@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.model.vhost_limits import COMPONENT, NAME
+from harebell.model.settings.vhost_limits import COMPONENT, NAME
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import HEADER_0_9_1, OctetPeer, World
 

@@ -8,7 +8,7 @@ import pytest
 
 from harebell.base.limits import TIMEOUT_MARKS
 from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
-from harebell.model.policy import Policy
+from harebell.model.settings.policy import Policy
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
 

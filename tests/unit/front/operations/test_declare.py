@@ -14,7 +14,7 @@ from harebell.front.operations.declare import (
     find_queue,
     make_queue,
 )
-from harebell.model.vhost_limits import COMPONENT, NAME
+from harebell.model.settings.vhost_limits import COMPONENT, NAME
 from tests.unit.front.operations.world import Operations
 
 

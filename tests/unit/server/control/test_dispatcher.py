@@ -21,7 +21,7 @@ from harebell.base.work import Work
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
-from harebell.model.ceilings import Ceilings
+from harebell.model.settings.ceilings import Ceilings
 from harebell.server.control.dispatcher import Dispatcher
 from harebell.server.json_rows import EncodedRows
 from harebell.store.memory import MemoryDefinitions, MemoryStore

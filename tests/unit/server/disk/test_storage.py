@@ -12,7 +12,7 @@ from harebell.base.durability import parse_durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
-from harebell.model.metadata import Metadata
+from harebell.model.settings.metadata import Metadata
 from harebell.server.config import Config
 from harebell.server.disk.storage import Storage, free_limit, now_ms
 

@@ -1,7 +1,7 @@
 """Leases of a queue: ranges of positions that a group has claimed and not committed.
 
 A leased message is neither ready nor unacknowledged. Purge, expiry and limits do not apply to it
-until it is committed or released. `harebell.model.lease` keeps the groups and their claims.
+until it is committed or released. `harebell.model.lease.leases` keeps the groups and their claims.
 
     claim      ready messages; with ordering keys, of keys that are free or held by the group
     commit     settle; keys without other deliveries are free

@@ -12,7 +12,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
-from harebell.model.policy import Policy
+from harebell.model.settings.policy import Policy
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
 from tests.unit.model.things import Taker

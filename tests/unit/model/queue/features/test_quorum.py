@@ -14,7 +14,7 @@ from harebell.model.dead_letter import GONE, NOWHERE
 from harebell.model.queue.contract import ACCEPTED, PENDING, REJECTED
 from harebell.model.queue.factory import quorum_queue
 from harebell.model.queue.queue import MessageQueue
-from harebell.model.settings import settings_of
+from harebell.model.settings.queue_settings import settings_of
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, message
 

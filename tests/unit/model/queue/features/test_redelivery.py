@@ -15,10 +15,10 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
-from harebell.model.policy import Policy
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.factory import make_queue
 from harebell.model.queue.features.redelivery import Rules
+from harebell.model.settings.policy import Policy
 from harebell.store.memory import MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker

@@ -1,0 +1,1 @@
+"""Leases: named groups that durably claim messages of a queue."""

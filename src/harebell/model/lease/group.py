@@ -1,0 +1,112 @@
+"""A lease group, and all groups of one queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base import limits
+from harebell.base.timers import Timer
+from harebell.model.lease.record import Claim, GroupRecord
+from harebell.model.queue.queue import MessageQueue
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.model.lease.leases import Leases
+    from harebell.model.queue.contract import Queue
+    from harebell.model.vhost import VHost
+
+ROWS = "lease"
+"""The kind of a group definition; its key is vhost, queue and group."""
+FLOOR = ""
+"""Group name of the row with what is kept of deleted groups."""
+
+Settling = tuple[int, Claim]
+"""A committed claim, with the commit that makes its settlement durable."""
+
+
+class Group:
+    """A lease group of a queue.
+
+    Args:
+        vhost: the name of its vhost.
+        queue: the name of its queue.
+        name: its name.
+        epoch: its current epoch.
+
+    Attributes:
+        committed: the last committed claim.
+        last: the last claim.
+        lost: the last claim that was taken back.
+        untold: claims that were taken back since the group was opened.
+        timeout: how long its claims stay without a holder, in milliseconds.
+        claims: the open claims by number, the oldest first.
+        settling: committed claims that may not be settled in the stored log yet.
+        holder: the connection that holds it.
+        timer: releases its open claims, or deletes the group if it has none.
+        idle_since: wall clock time since when it has neither claims nor a holder; 0 otherwise.
+        written: the last commit that its row was written for.
+    """
+
+    def __init__(self, vhost: VHost, queue: MessageQueue, name: str, epoch: int) -> None:
+        self.vhost = vhost
+        self.queue = queue
+        self.name = name
+        self.epoch = epoch
+        self.committed = self.last = self.lost = 0
+        self.untold: list[int] = []
+        self.timeout = limits.LEASE_TIMEOUT_MS
+        self.claims: dict[int, Claim] = {}
+        self.settling: list[Settling] = []
+        self.holder: object = None
+        self.timer: Timer | None = None
+        self.idle_since = 0
+        self.written = -1
+
+    def __str__(self) -> str:
+        return f"lease group '{self.name}' of {rendered('queue', self.queue.name, self.vhost.name)}"
+
+    @property
+    def messages(self) -> int:
+        """Return how many messages it has claimed and not committed."""
+        return sum(claim.messages for claim in self.claims.values())
+
+    def bounds(self, claim: Claim) -> tuple[int, int]:
+        """Return the first position of a claim, and the one behind its last."""
+        place = self.queue.claims().position_of
+        return (
+            min([place(run.level, run.first) for run in claim.runs]),
+            max([place(run.level, run.end - 1) for run in claim.runs]) + 1,
+        )
+
+
+class QueueLeases:
+    """The lease groups of one queue.
+
+    Args:
+        leases: the leases of the broker.
+
+    Attributes:
+        groups: the groups by name.
+        floor: the highest epoch of a deleted group.
+        settling: committed claims of deleted groups, see `Group.settling`.
+    """
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self.groups: dict[str, Group] = {}
+        self.floor = 0
+        self.settling: list[Settling] = []
+
+    def gone(self, vhost: VHost, queue: Queue) -> None:
+        """Delete the groups: the queue was deleted."""
+        for group in self.groups.values():
+            self._leases.let_go(group)
+            if queue.durable:
+                vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
+        if self.floor and queue.durable:
+            vhost.recorder.drop(ROWS, (vhost.name, queue.name, FLOOR))
+        self.groups.clear()
+
+    def left(self) -> GroupRecord:
+        """Return what is kept of deleted groups."""
+        return GroupRecord(self.floor, 0, 0, 0, 0, (), tuple([claim for _, claim in self.settling]))

@@ -1,0 +1,1 @@
+"""Named publishers and staged batches: publishes that take effect once, or together."""

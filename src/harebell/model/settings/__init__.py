@@ -1,0 +1,1 @@
+"""Settings by operators: policies, parameters, limits and metadata."""

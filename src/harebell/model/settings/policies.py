@@ -1,0 +1,195 @@
+"""The policies of one vhost: store them, and apply them to queues and exchanges.
+
+A queue gets all effective settings, merged with its arguments, by `configure`, when it is declared
+or restored and whenever a policy changes. For an exchange the alternate exchange is set: by
+argument, else by policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.durability import Durability, parse_durability
+from harebell.base.limits import POLICY_UNITS
+from harebell.base.ports import Store
+from harebell.model.exchange import Exchange
+from harebell.model.queue.arguments import queue_type
+from harebell.model.queue.contract import Queue
+from harebell.model.settings.policy import EXCHANGE, Policy, check_policy, matching, merged
+from harebell.model.settings.queue_settings import settings_of
+
+if TYPE_CHECKING:
+    from harebell.model.definitions import Recorder
+    from harebell.model.queue_context import QueueContext
+
+_ROWS = "policy"
+_OPERATOR_ROWS = "parameter"
+_COMPONENT = "operator_policy"
+
+
+class Policies:
+    """Policies and operator policies of one vhost.
+
+    Args:
+        vhost: its name.
+        recorder: stores them.
+        context: the queue context of the vhost.
+        store: the store, which sets the durability of queues.
+
+    Attributes:
+        durability: durability of queues without a policy for it; "" for that of the broker.
+        policies: policies by name.
+        operator_policies: operator policies by name.
+    """
+
+    def __init__(self, vhost: str, recorder: Recorder, context: QueueContext, store: Store) -> None:
+        self._vhost = vhost
+        self._store = store
+        self.durability = ""
+        self._recorder = recorder
+        self._context = context
+        self.policies: dict[str, Policy] = {}
+        self.operator_policies: dict[str, Policy] = {}
+        # Queues and exchanges to configure, the next one last; whether later turns continue.
+        self._unruled: list[Queue | Exchange] = []
+        self._applying = False
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def put(self, policy: Policy, *, operator: bool = False, strict: bool = True) -> None:
+        """Add or replace a policy; refuse an invalid one.
+
+        Args:
+            policy: the policy.
+            operator: whether it is an operator policy.
+            strict: whether unknown settings are refused; otherwise they are kept.
+        """
+        check_policy(policy, operator=operator, strict=strict)
+        fields = {
+            "pattern": policy.pattern,
+            "priority": policy.priority,
+            "definition": dict(policy.definition),
+        }
+        if operator:
+            self.operator_policies[policy.name] = policy
+            value = {**fields, "apply-to": policy.apply_to}
+            key = (self._vhost, _COMPONENT, policy.name)
+            self._recorder.put(_OPERATOR_ROWS, key, {"value": value})
+            self._recorder.events.parameter("set", key, value)
+        else:
+            self.policies[policy.name] = policy
+            fields["apply_to"] = policy.apply_to
+            self._recorder.put(_ROWS, (self._vhost, policy.name), fields)
+        self._recorder.events.policy_set(self._vhost, policy)
+        self.apply_all()
+
+    def delete(self, name: str, *, operator: bool = False) -> bool:
+        """Delete a policy; False if there is none of that name."""
+        if operator:
+            if self.operator_policies.pop(name, None) is None:
+                return False
+            key = (self._vhost, _COMPONENT, name)
+            self._recorder.drop(_OPERATOR_ROWS, key)
+            self._recorder.events.parameter("cleared", key)
+        else:
+            if self.policies.pop(name, None) is None:
+                return False
+            self._recorder.drop(_ROWS, (self._vhost, name))
+        # RabbitMQ has an event for the end of an operator policy, and none for its start.
+        what = "operator.policy.cleared" if operator else "policy.cleared"
+        self._recorder.events.note(what, {"name": name, "vhost": self._vhost})
+        self.apply_all()
+        return True
+
+    # --- effective settings ---------------------------------------------------------------------
+
+    def policy_of(self, thing: Queue | Exchange, *, operator: bool = False) -> Policy | None:
+        """Return the policy that applies to a queue or an exchange."""
+        policies = self.operator_policies if operator else self.policies
+        kind = queue_type(thing.arguments) if isinstance(thing, Queue) else EXCHANGE
+        return matching(policies.values(), kind, thing.name)
+
+    def effective(self, thing: Queue | Exchange) -> dict[str, Any]:
+        """Return the merged settings of the policies of a queue or an exchange."""
+        return merged(self.policy_of(thing), self.policy_of(thing, operator=True))
+
+    def settings_of(self, queue: Queue) -> dict[str, Any]:
+        """Return the effective settings of a queue."""
+        return settings_of(queue.arguments, self.effective(queue))
+
+    def apply_all(self) -> None:
+        """Apply the policies to all queues and exchanges, in several turns if they are many.
+
+        Objects that are declared meanwhile get the new policies at once.
+        """
+        router = self._context.router
+        # A run in progress starts again: it has applied outdated policies.
+        self._unruled = [*reversed(router.queues.values()), *reversed(router.exchanges.values())]
+        if not self._applying and not self._apply_some():
+            self._applying = True
+            self._context.timers.work.later(self._apply_more)
+
+    def _apply_more(self) -> bool:
+        self._applying = not self._apply_some()
+        return not self._applying
+
+    def _apply_some(self) -> bool:
+        """Apply the policies to some objects; True when all are done."""
+        context, left = self._context, self._unruled
+        work, routes = context.timers.work, False
+        while left:
+            thing = left.pop()
+            if isinstance(thing, Queue):
+                if not thing.deleted:
+                    self.apply_to_queue(thing)
+            else:
+                self.apply_to_exchange(thing)
+                routes = True
+            if work.charge(POLICY_UNITS) and left:
+                break
+        if routes:
+            # Alternate exchanges may have changed.
+            context.router.changed()
+        return not left
+
+    def apply_to_exchange(self, exchange: Exchange) -> None:
+        """Set the alternate exchange: by argument, else by policy."""
+        alternate = exchange.arguments.get("alternate-exchange")
+        if not isinstance(alternate, str):
+            alternate = self.effective(exchange).get("alternate-exchange")
+        exchange.alternate = alternate
+
+    def apply_to_queue(self, queue: Queue) -> None:
+        """Configure a queue by its arguments and policies."""
+        policies = self.effective(queue)
+        queue.configure(settings_of(queue.arguments, policies))
+        if queue.durable:
+            self._store.set_durability(queue.identity, self._durability(policies))
+
+    def durability_of(self, queue: Queue) -> Durability:
+        """Return the durability of a durable queue: by policy, else vhost, else broker."""
+        return self._durability(self.effective(queue)) or self._store.durability
+
+    def _durability(self, policies: Mapping[str, Any]) -> Durability | None:
+        word = policies.get("durability") or self.durability
+        return parse_durability(word) if word else None
+
+
+def restore_policies(of: Callable[[str], Policies], store: Store) -> None:
+    """Restore the stored policies, before there are queues and exchanges.
+
+    Args:
+        of: returns the policies of a vhost by its name.
+        store: the store with the definitions.
+    """
+    for (vhost, name), fields in store.definitions.load(_ROWS):
+        of(vhost).policies[name] = Policy(
+            name, fields["pattern"], fields["apply_to"], fields["priority"], fields["definition"]
+        )
+    for (vhost, component, name), fields in store.definitions.load(_OPERATOR_ROWS):
+        if component == _COMPONENT:
+            value = fields["value"]
+            of(vhost).operator_policies[name] = Policy(
+                name, value["pattern"], value["apply-to"], value["priority"], value["definition"]
+            )

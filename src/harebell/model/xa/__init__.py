@@ -1,0 +1,1 @@
+"""Distributed transactions (X/Open XA): branches, their states, and their stored form."""

@@ -1,0 +1,120 @@
+"""Rows of a batch go to their queues slice by slice, in their order, and are seen together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from harebell.base.errors import BatchError
+from harebell.kernels.rows import Rows
+from harebell.model.publishing.routed import Routed
+from harebell.model.queue.contract import Queue
+from harebell.model.vhost import VHost
+from harebell.wire.arrow.decode import decode_batch
+from tests.unit.model.things import message, vhost
+
+COLUMNS = ("value", "exchange", "routing_key", "properties")
+FIELDS = ("expiration",)
+
+
+def rows(*where: tuple[str, str], expires: int = -1) -> Rows:
+    """Rows with their number as body, each to an exchange with a routing key."""
+    expiration = ["1000" if number == expires else None for number in range(len(where))]
+    batch = pa.record_batch(
+        {
+            "value": [b"%d" % number for number in range(len(where))],
+            "exchange": [exchange for exchange, _ in where],
+            "routing_key": [key for _, key in where],
+            "properties": pa.StructArray.from_arrays(
+                [pa.array(expiration, pa.string())], names=list(FIELDS)
+            ),
+        }
+    )
+    data = batch.serialize().to_pybytes()
+    made = Rows(COLUMNS, FIELDS, "", "", 2)
+    made.load(data, *decode_batch(data, COLUMNS, FIELDS))
+    return made
+
+
+def world(**arguments: Any) -> tuple[VHost, Queue, Routed]:
+    """A vhost with queue q, also behind amq.direct, and both exchanges plain."""
+    where = vhost()
+    named = {name.replace("_", "-"): value for name, value in arguments.items()}
+    queue = where.declare_queue("q", durable=True, arguments=named)
+    where.bind("amq.direct", queue, "k")
+    routed = Routed()
+    for name in ("", "amq.direct"):
+        routed.plain[name] = where.exchange(name)
+    return where, queue, routed
+
+
+def taken(queue: Queue) -> list[bytes]:
+    found = []
+    while (got := queue.get()) is not None:
+        found.append(got[0].body)
+    return found
+
+
+def test_nothing_is_seen_before_all_of_it_is_in_its_order() -> None:
+    where, queue, routed = world()
+    every = rows(("", "q"), ("amq.direct", "k"), ("amq.direct", "nobody"), ("", "q"))
+    assert routed.take(every, 0, 1, where.router) == 1
+    assert routed.take(every, 1, 4, where.router) == 4
+    assert queue.ready_count() == 0
+    assert [lost.body for lost in routed.lost] == [b"2"]
+    assert routed.counts == {"": 2, "amq.direct": 2}
+    routed.commit_batch()
+    assert taken(queue) == [b"0", b"1", b"3"]
+    assert routed.queues == []
+
+
+def test_rows_of_a_batch_that_is_refused_go_from_every_queue() -> None:
+    where, queue, routed = world()
+    routed.take(rows(("", "q"), ("amq.direct", "k")), 0, 2, where.router)
+    queue.publish(message(body=b"another"))
+    routed.roll_back_batch()
+    assert taken(queue) == [b"another"]
+    assert routed.queues == []
+
+
+def test_a_row_that_needs_more_than_a_route_is_left_to_somebody_else() -> None:
+    where, _, routed = world()
+    every = rows(("", "q"), ("amq.topic", "k"), ("", "q"), ("", "q"), expires=2)
+    assert routed.take(every, 0, 4, where.router) == 1, "amq.topic is not plain"
+    assert routed.take(every, 2, 4, where.router) == 2, "it expires"
+    assert routed.take(every, 3, 4, where.router) == 4
+    assert routed.counts == {"": 2}
+
+
+def test_a_row_that_is_no_message_is_an_error() -> None:
+    where, _, routed = world()
+    with pytest.raises(BatchError, match="row 1: "):
+        routed.take(rows(("", "q"), ("", "k" * 256)), 0, 2, where.router)
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+@pytest.mark.parametrize(
+    ("most", "overflow"), [(2, "reject-publish"), (2, "drop-head"), (9, "reject-publish")]
+)
+def test_only_a_queue_that_refuses_what_is_too_much_has_no_room(
+    kind: str, most: int, overflow: str
+) -> None:
+    where, queue, routed = world(x_queue_type=kind, x_max_length=most, x_overflow=overflow)
+    routed.take(rows(*[("", "q")] * 4), 0, 4, where.router)
+    refuses = overflow == "reject-publish"
+    assert queue.may_refuse() is refuses
+    assert routed.has_room() is (not refuses or most > 4)
+
+
+def test_a_queue_that_is_gone_gets_nothing_and_needs_no_room() -> None:
+    where, queue, routed = world(x_max_length=1, x_overflow="reject-publish")
+    other = where.declare_queue("other")
+    for number in range(3):
+        routed.put(message(body=b"%d" % number), (queue, other))
+    assert not routed.has_room()
+    where.delete_queue("q")
+    assert routed.has_room()
+    routed.commit_batch()
+    assert taken(other) == [b"0", b"1", b"2"]

@@ -1,0 +1,329 @@
+"""Staged batches: kept apart by attempt, bounded, and gone when they are not needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harebell.base.clock import Clock
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import (
+    STAGE_KEEP_SECONDS,
+    STAGE_LEFT_LOW_SECONDS,
+    STAGE_LEFT_SECONDS,
+)
+from harebell.base.osfs import OsFiles
+from harebell.base.ports import Files
+from harebell.base.timers import Timers
+from harebell.kernels.records import crc32c
+from harebell.model.publishing import stages
+from harebell.model.publishing.publishers import STAGED, Key
+from harebell.model.publishing.stage_files import Piece
+from harebell.model.publishing.stages import FOLDER, Room, Stages
+from tests.sim.disk import SimDisk
+
+KEY = Key(STAGED, "/", "guest", "p")
+
+
+class Area:
+    """Stages with their clock."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.clock = Clock(1_000_000)
+        self.timers = Timers(self.clock)
+        self.stages = Stages(files, self.clock, self.timers)
+
+    def append(
+        self,
+        data: bytes,
+        *,
+        batch: int = 0,
+        attempt: tuple[int, int] = (0, 1),
+        number: int = 0,
+        key: Key = KEY,
+        rows: int = 1,
+    ) -> tuple[int, int]:
+        piece = Piece("value", 0, 0, len(data), rows, crc32c(data))
+        return self.stages.append(key, batch, attempt, number, piece, data)
+
+    def pass_time(self, seconds: int) -> None:
+        self.clock.advance(seconds * 1000)
+        self.timers.run()
+
+    def read(self, *wanted: tuple[int, int, int], batch: int = 0) -> list[tuple[int, bytes]]:
+        chosen = self.stages.chosen(KEY, batch, wanted)
+        return [(part, self.stages.read(KEY, batch, piece)) for part, piece in chosen]
+
+
+@pytest.fixture(params=["simulated", "real"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
+    return SimDisk() if request.param == "simulated" else OsFiles(str(tmp_path))
+
+
+@pytest.fixture
+def area(files: Files) -> Area:
+    return Area(files)
+
+
+def test_pieces_come_back_in_the_order_that_is_asked_for(area: Area) -> None:
+    assert area.append(b"one", rows=2) == (2, 3)
+    assert area.append(b"other", attempt=(0, 2)) == (1, 5)
+    assert area.append(b"two", number=1) == (3, 6)
+    assert area.append(b"3", attempt=(1, 1)) == (1, 1)
+    assert area.read((1, 1, 1), (0, 1, 3)) == [(1, b"3"), (0, b"one"), (0, b"two")]
+    assert area.stages.byte_count == 12
+
+
+def test_nothing_is_left_on_disk_of_what_was_dropped(area: Area) -> None:
+    area.append(b"one", rows=5)
+    area.append(b"two", batch=1)
+    area.append(b"three", batch=2)
+    assert area.stages.drop(KEY, 0) == 5
+    assert area.stages.drop(KEY, 0) == 0
+    area.stages.drop_below(KEY, 2)
+    assert len(area.stages) == 1
+    assert len(area.files.names(FOLDER)) == 1
+    area.append(b"x", key=KEY._replace(name="q"))
+    area.stages.drop_all(KEY)
+    assert (len(area.stages), area.stages.byte_count) == (1, 1)
+    area.stages.vhost_gone("/")
+    assert (len(area.stages), area.stages.byte_count, area.files.names(FOLDER)) == (0, 0, [])
+
+
+def test_a_start_finds_what_was_staged_and_goes_on(area: Area, files: Files) -> None:
+    area.append(b"one", rows=2)
+    area.append(b"two", number=1)
+    area.append(b"other", attempt=(1, 7))
+    area.append(b"committed", batch=3, key=KEY._replace(name="q"))
+    again = Area(files)
+    again.stages.restore(lambda key: 0 if key == KEY else 4)
+    assert len(again.stages) == 1
+    assert len(files.names(FOLDER)) == 1
+    assert again.append(b"two", number=1) == (3, 6)
+    assert again.append(b"three", number=2) == (4, 11)
+    third = Area(files)
+    third.stages.restore(lambda _: 0)
+    assert third.read((1, 7, 1), (0, 1, 4)) == [
+        (1, b"other"),
+        (0, b"one"),
+        (0, b"two"),
+        (0, b"three"),
+    ]
+    third.pass_time(STAGE_LEFT_SECONDS + 1)
+    assert files.names(FOLDER) == []
+
+
+def test_a_start_finds_batches_of_several_files_and_forgets_unknown_publishers(
+    area: Area, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "STAGE_FILE_BYTES", 1)
+    for number in range(12):
+        area.append(b"%d" % number, number=number)
+    again = Area(files)
+    again.stages.restore(lambda _: 0)
+    assert [data for _, data in again.read((0, 1, 12))] == [b"%d" % n for n in range(12)]
+    again = Area(files)
+    again.stages.restore(lambda _: None)
+    assert len(again.stages) == 0
+    again.pass_time(0)
+    for _ in range(12):
+        again.pass_time(0)
+    assert files.names(FOLDER) == []
+
+
+@pytest.mark.parametrize("damage", ["cut", "header", "nothing"])
+def test_a_piece_that_a_start_finds_damaged_is_named_by_the_commit(
+    area: Area, files: Files, damage: str
+) -> None:
+    area.append(b"one")
+    area.append(b"two", number=1)
+    (name,) = files.names(FOLDER)
+    file = files.open(f"{FOLDER}/{name}")
+    if damage == "cut":
+        file.truncate(file.size() - 1)
+    elif damage == "header":
+        file.write_at(b"?", file.size() - 10)
+    else:
+        file.truncate(0)
+    file.close()
+    again = Area(files)
+    again.stages.restore(lambda _: 0)
+    here = 0 if damage == "nothing" else 1
+    with pytest.raises(Refusal, match=f"{here} of 2 rows of its part 0 .* are here; send"):
+        again.read((0, 1, 2))
+    if here:
+        assert again.append(b"two", number=1) == (2, 6)
+        assert again.read((0, 1, 2)) == [(0, b"one"), (0, b"two")]
+
+
+def test_what_waits_for_too_long_is_dropped(area: Area) -> None:
+    area.stages.came(KEY, object())
+    area.append(b"old")
+    area.pass_time(STAGE_KEEP_SECONDS - 1)
+    area.append(b"new", batch=1)
+    area.pass_time(2)
+    assert len(area.stages) == 1
+    assert area.read((0, 1, 1), batch=1) == [(0, b"new")]
+    area.pass_time(STAGE_KEEP_SECONDS)
+    assert len(area.stages) == 0
+
+
+def test_what_nobody_stays_for_goes_after_minutes_and_sooner_on_a_low_disk(area: Area) -> None:
+    me, other = object(), object()
+    area.stages.came(KEY, me)
+    area.stages.came(KEY, other)
+    area.append(b"one")
+    area.stages.left(other)
+    area.pass_time(STAGE_LEFT_SECONDS + 1)
+    assert (len(area.stages), area.stages.connections(KEY)) == (1, 1)
+    area.stages.left(me)
+    area.pass_time(STAGE_LEFT_SECONDS - 1)
+    assert len(area.stages) == 1
+    area.pass_time(2)
+    assert len(area.stages) == 0
+    area.append(b"one")
+    area.pass_time(STAGE_LEFT_LOW_SECONDS + 1)
+    assert len(area.stages) == 1
+    area.stages.set_low(True)
+    area.pass_time(0)
+    assert (len(area.stages), area.files.names(FOLDER)) == (0, [])
+
+
+def test_a_task_that_comes_back_in_time_finds_its_rows(area: Area) -> None:
+    me = object()
+    area.stages.came(KEY, me)
+    area.append(b"one")
+    area.stages.left(me)
+    area.pass_time(STAGE_LEFT_SECONDS - 1)
+    area.stages.came(KEY, me)
+    area.pass_time(STAGE_LEFT_SECONDS)
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+
+
+def test_an_attempt_goes_alone_and_the_batch_with_the_last(area: Area) -> None:
+    area.append(b"one")
+    area.append(b"two", attempt=(0, 2), rows=3)
+    assert area.stages.discard(KEY, 0, (0, 1)) == 1
+    assert area.stages.discard(KEY, 0, (0, 1)) == 0
+    assert area.read((0, 2, 3)) == [(0, b"two")]
+    assert area.stages.discard(KEY, 0, (0, 2)) == 3
+    assert (len(area.stages), area.files.names(FOLDER)) == (0, [])
+
+
+def test_a_batch_that_is_being_committed_is_not_dropped(area: Area) -> None:
+    area.append(b"one")
+    area.stages.committing(KEY, 0, under_way=True)
+    with pytest.raises(Refusal, match="batch 0 of publisher 'p' is being committed"):
+        area.stages.drop(KEY, 0)
+    area.stages.drop_all(KEY)
+    area.pass_time(STAGE_KEEP_SECONDS + 1)
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+
+
+def test_a_large_batch_is_in_several_files_which_go_turn_by_turn(
+    area: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two pieces with their headers.
+    monkeypatch.setattr(stages, "STAGE_FILE_BYTES", 80)
+    for number in range(6):
+        area.append(b"%03d" % number, number=number)
+    assert len(area.files.names(FOLDER)) == 3
+    assert [data for _, data in area.read((0, 1, 6))] == [b"%03d" % n for n in range(6)]
+    area.stages.drop(KEY, 0)
+    assert len(area.files.names(FOLDER)) == 2
+    for _ in range(2):
+        area.pass_time(0)
+    assert area.files.names(FOLDER) == []
+
+
+def test_a_large_file_goes_piece_by_piece_turn_by_turn(
+    area: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "STAGE_SWEEP_BYTES", 30)
+    area.append(b"0123456789")
+    (name,) = area.files.names(FOLDER)
+    area.stages.drop(KEY, 0)
+    sizes = []
+    while area.files.names(FOLDER):
+        file = area.files.open(f"{FOLDER}/{name}")
+        sizes.append(file.size())
+        file.close()
+        area.pass_time(0)
+    assert sizes == [56, 26]
+
+
+@pytest.mark.parametrize(
+    ("room", "key", "text"),
+    [
+        (Room(user=5), KEY, r"3 octets of user 'guest' are staged, .* 5 \(stage_user_limit\)"),
+        (Room(vhost=5), KEY, r"3 octets of vhost '/' are staged, .* 5 \(stage_vhost_limit\)"),
+        (Room(floor=2**62), KEY, rf"free, and disk_free_limit is {2**62}; make room"),
+    ],
+)
+def test_users_vhosts_and_the_disk_have_limits(room: Room, key: Key, text: str, area: Area) -> None:
+    area.append(b"one")
+    area.stages.room = room
+    with pytest.raises(Refusal, match=text) as caught:
+        area.append(b"two", number=1)
+    assert caught.value.kind is ErrorKind.PRECONDITION_FAILED
+    assert caught.value.text.startswith("cannot stage 3 octets more of batch 0 of publisher 'p': ")
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+    area.stages.room = Room(user=5, vhost=7)
+    area.append(b"two", key=key._replace(user="other"))
+
+
+def test_one_user_leaves_room_on_the_disk_for_others() -> None:
+    area = Area(SimDisk(capacity=100_000))
+    area.append(bytes(40_000))
+    with pytest.raises(Refusal, match=r"the most is 49\d\d\d "):
+        area.append(bytes(20_000), number=1)
+    area.append(bytes(20_000), key=KEY._replace(user="other"))
+
+
+def test_a_commit_needs_room_for_its_rows(area: Area) -> None:
+    area.append(b"one")
+    (piece,) = [piece for _, piece in area.stages.chosen(KEY, 0, [(0, 1, 1)])]
+    area.stages.check_commit(KEY, 0, [piece])
+    area.stages.room = Room(floor=2**62)
+    with pytest.raises(Refusal, match="cannot commit batch 0 of publisher 'p': its rows take 3"):
+        area.stages.check_commit(KEY, 0, [piece])
+
+
+def test_commits_are_one_after_the_other(area: Area) -> None:
+    woken: list[str] = []
+    first, second = object(), object()
+    assert area.stages.begin(first, lambda: woken.append("first"))
+    assert not area.stages.begin(second, lambda: woken.append("second"))
+    assert area.stages.begin(first, lambda: woken.append("first"))
+    area.stages.end(second)
+    assert woken == []
+    area.stages.end(first)
+    assert woken == ["second"]
+    assert area.stages.begin(second, lambda: woken.append("second"))
+
+
+def test_batches_are_bounded(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "STAGES_COUNT", 1)
+    area.append(b"one", rows=10)
+    with pytest.raises(Refusal, match="1 batches are staged and not committed"):
+        area.append(b"two", batch=1)
+
+
+def test_a_full_disk_refuses_a_piece_and_keeps_the_others() -> None:
+    disk = SimDisk(capacity=4096)
+    area = Area(disk)
+    area.append(b"one")
+    with pytest.raises(Refusal, match=r"cannot stage 100000 octets more of batch 0 .* are free"):
+        area.append(bytes(100_000), number=1)
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+
+
+def test_octets_that_the_disk_has_changed_are_not_published(tmp_path: Path) -> None:
+    area = Area(OsFiles(str(tmp_path)))
+    area.append(b"one")
+    (path,) = (tmp_path / FOLDER).iterdir()
+    path.write_bytes(b"oxe")
+    with pytest.raises(Refusal, match="the disk has damaged batch 0 of publisher 'p'; send"):
+        area.read((0, 1, 1))

@@ -1,0 +1,130 @@
+"""A vhost's policies reach what lives and what is declared later, and outlive the process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.base.gauge import Gauge
+from harebell.model.queue.stream import StreamQueue
+from harebell.model.queue.tracking import Tracking
+from harebell.model.settings.policy import Policy
+from harebell.store.memory import MemoryStore
+from tests.unit.model.test_definitions import RestartedStore
+from tests.unit.model.things import Taker, message, vhost
+
+
+def policy(definition: dict[str, Any], name: str = "p", apply_to: str = "all") -> Policy:
+    return Policy(name, "^q", apply_to, 0, definition)
+
+
+def refuse_one(host: Any) -> None:
+    """A message is published to q1 and rejected by its consumer."""
+    queue = host.queue("q1")
+    taker = Taker(queue)
+    queue.add_consumer(taker)
+    queue.publish(message(b"m", "q1"))
+    queue.reject(taker.got[-1][1])
+    host.remove_consumer(taker)
+
+
+def test_a_policy_gives_a_living_queue_a_dead_letter_exchange_until_it_goes() -> None:
+    host = vhost()
+    host.declare_queue("q1")
+    dead = host.declare_queue("dead")
+    host.policies.put(policy({"dead-letter-exchange": "", "dead-letter-routing-key": "dead"}))
+    refuse_one(host)
+    assert dead.ready_count() == 1
+    assert host.policies.delete("p")
+    refuse_one(host)
+    assert dead.ready_count() == 1
+
+
+def test_an_argument_goes_before_a_policy() -> None:
+    host = vhost()
+    host.policies.put(policy({"dead-letter-exchange": "", "dead-letter-routing-key": "dead"}))
+    dead, mine = host.declare_queue("dead"), host.declare_queue("mine")
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mine"}
+    host.declare_queue("q1", arguments=arguments)
+    refuse_one(host)
+    assert (dead.ready_count(), mine.ready_count()) == (0, 1)
+
+
+def test_a_policy_gives_an_exchange_its_alternate_until_it_goes() -> None:
+    host = vhost()
+    living = host.declare_exchange("q-living", "direct")
+    host.policies.put(policy({"alternate-exchange": "amq.fanout"}))
+    later = host.declare_exchange("q-later", "direct")
+    own = host.declare_exchange("q-own", "direct", arguments={"alternate-exchange": "mine"})
+    assert (living.alternate, later.alternate, own.alternate) == ("amq.fanout",) * 2 + ("mine",)
+    queue = host.declare_queue("all")
+    host.bind("amq.fanout", queue, "")
+    assert host.router.route(living, message(key="k", exchange="q-living")) == (queue,)
+    host.policies.delete("p")
+    assert (living.alternate, later.alternate, own.alternate) == (None, None, "mine")
+    assert host.router.route(living, message(key="k", exchange="q-living")) == ()
+
+
+def test_a_policy_changes_the_delivery_limit_of_a_quorum_queue_that_lives() -> None:
+    host = vhost()
+    queue = host.declare_queue("q1", durable=True, arguments={"x-queue-type": "quorum"})
+    queue.publish(message(b"m"))
+    host.policies.put(policy({"delivery-limit": 1}, apply_to="quorum_queues"))
+    for left in (1, 0):
+        found = queue.get()
+        assert found is not None
+        queue.requeue(found[1])
+        assert queue.ready_count() == left
+
+
+def test_a_queue_is_told_its_settings_when_it_comes_and_whenever_a_policy_changes() -> None:
+    told: list[dict[str, Any]] = []
+
+    class Queue(StreamQueue):
+        def configure(self, settings: Any) -> None:
+            told.append(dict(settings))
+
+    host = vhost()
+    store = MemoryStore(Gauge())
+    tracking = Tracking("/", "q1", store.definitions, store.commit, {})
+    log = store.open_log("q1", durable=True)
+    given = {"x-queue-type": "stream", "x-max-age": "1h"}
+    host.add_queue(Queue("q1", "/", log, store.commit, tracking, 1, durable=True, arguments=given))
+    host.policies.put(policy({"max-length-bytes": 5}, apply_to="streams"))
+    host.policies.delete("p")
+    assert told == [{"max-age": "1h"}, {"max-age": "1h", "max-length-bytes": 5}, {"max-age": "1h"}]
+
+
+def test_policies_are_part_of_the_commit_that_other_definitions_are_part_of() -> None:
+    for operator in (False, True):
+        host = vhost()
+        host.policies.put(policy({"max-length": 5}), operator=operator)
+        assert host.recorder.ticket == 1
+        host.recorder.ticket = 0
+        host.policies.delete("p", operator=operator)
+        assert host.recorder.ticket == 1
+
+
+def test_deleting_a_policy_that_is_not_there_says_so() -> None:
+    host = vhost()
+    assert not host.policies.delete("p")
+    assert not host.policies.delete("p", operator=True)
+
+
+def test_policies_come_back_after_a_restart_and_apply_to_what_came_back() -> None:
+    store = RestartedStore()
+    host = store.broker().add_vhost("v")
+    host.declare_exchange("q", "direct", durable=True)
+    kept = policy({"alternate-exchange": "a", "max-length": 5})
+    operator = policy({"max-length": 3}, "o", "queues")
+    host.policies.put(kept)
+    host.policies.put(policy({"expires": 1}, "gone"))
+    host.policies.put(operator, operator=True)
+    host.policies.delete("gone")
+    host = store.broker().vhosts["v"]
+    assert host.policies.policies == {"p": kept}
+    assert host.policies.operator_policies == {"o": operator}
+    assert host.exchanges["q"].alternate == "a"
+    queue = host.declare_queue("q1")
+    assert host.policies.effective(queue) == {"alternate-exchange": "a", "max-length": 3}
+    assert host.policies.policy_of(queue) == kept
+    assert host.policies.policy_of(queue, operator=True) == operator
