@@ -21,15 +21,24 @@ SOAK_POINTS = 100
 KINDS = ("pwrite64", "fdatasync,fsync,syncfs", "write")
 _FLAGS = ("--segment-bytes", "65536")
 _MOST = 120
-_ROWS = 200
+_ROWS, _MANY_ROWS = 200, 6_000
+_EVERY = 4
+"""One of so many batches is large: its rows are synced in several commits before it ends."""
+_BODY_BYTES = 400
 _NUMBERS = 50
 _MOST_BATCHES = 500
 """Of one life: it is killed long before."""
 
 
+def _rows(number: int) -> range:
+    """The numbers of the rows of a batch, which follow those of the batch before."""
+    first = number * _ROWS + number // _EVERY * (_MANY_ROWS - _ROWS)
+    return range(first, first + (_MANY_ROWS if number % _EVERY == _EVERY - 1 else _ROWS))
+
+
 def _batch(number: int) -> bytes:
     """The rows of a batch; their bodies are numbers that no other row has."""
-    rows = [b"%d" % row for row in range(number * _ROWS, (number + 1) * _ROWS)]
+    rows = [b"%*d" % (_BODY_BYTES, row) for row in _rows(number)]
     return bytes(pa.record_batch({"value": rows}).serialize().to_pybytes())
 
 
@@ -58,7 +67,7 @@ class _Sender:
         attempt = self._rng.randrange(1000)
         options = {"batch": number, "attempt": attempt, "part": 0, "number": 0}
         channel.stage_append("query", run, **options, columns="value", data=_batch(number))
-        parts = [(0, attempt, _ROWS if number >= first else 0)]
+        parts = [(0, attempt, len(_rows(number)) if number >= first else 0)]
         done = channel.stage_commit("query", run, batch=number, parts=parts, routing_key="staged")
         assert done.repeated == (number < first)
         self.repeated += done.repeated

@@ -108,7 +108,9 @@ class StagedCommit:
         # Whether it is too large for the redo file, and the commit that must be on disk first.
         self._large = False
         self._before = 0
+        # Bytes of the rows that were appended since, and the commit of the rows before them.
         self._flight = 0
+        self._flown = 0
         self._before_end = False
         router = channel.router
         # With any of these every row is processed on its own.
@@ -204,10 +206,15 @@ class StagedCommit:
                 self._load()
                 continue
             spent = work.charge(self._take() * STAGE_ROW_UNITS)
-            if self._large and (self._commit.joint or self._flight >= STAGE_FLIGHT_BYTES):
+            if self._large and self._commit.joint:
                 # The note that a log has rows goes through the redo file, with only few rows.
                 self._flight = 0
-                self._before = self._commit.ticket
+                self._before = self._flown = self._commit.ticket
+                self._commit.urgent = True
+            elif self._large and self._flight >= STAGE_FLIGHT_BYTES:
+                # While these rows are synced the next ones are prepared, but no more than that.
+                self._flight = 0
+                self._before, self._flown = self._flown, self._commit.ticket
                 self._commit.urgent = True
             if spent or self._waits():
                 return False
