@@ -14,18 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from bench import synthetic
 from bench.brokers import Harebell
 from bench.filling import BODY_BYTES, CLASSIC, STREAM, declare, depth, fill
+from bench.parquet_loop import pika_to_parquet
 from bench.peer import BenchError
 from bench.process import cpu_seconds, exact_cpu_seconds
-from bench.queries import drained, latencies
+from bench.queries import drained, latencies, looks, until_called
 from harebell.client import blocking
 
 USUAL = "value BINARY, offset BIGINT, routing_key STRING, timestamp TIMESTAMP"
 _QUEUE, _EXCHANGE = "bench.queue", "bench.exchange"
+_QUEUES = 64
 _PAUSE_SECONDS = (0.3, 0.7)
 _SEED = 20260101
 
@@ -40,8 +43,11 @@ class Figure(msgspec.Struct, kw_only=True, omit_defaults=True):
         us_per_row: broker CPU microseconds per row.
         p50_ms: half of the rows took at most that long.
         p90_ms: nine of ten took at most that long.
+        p99_ms: 99 of 100 took at most that long.
         ceiling_ms: p50 of the synthetic source.
         cpu_ms: broker CPU milliseconds.
+        look_ms: median of the time in which one trigger finds the new messages of all queues.
+        loop: rows per second of a loop of pika and pyarrow.
     """
 
     row: str
@@ -50,7 +56,10 @@ class Figure(msgspec.Struct, kw_only=True, omit_defaults=True):
     us_per_row: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
+    p99_ms: float | None = None
     ceiling_ms: float | None = None
+    look_ms: float | None = None
+    loop: float | None = None
     cpu_ms: float | None = None
 
 
@@ -125,7 +134,20 @@ class Bench:
         ceiling = self._stored(self.made(self.lake, USUAL))
         rate, used = self.costs(lambda: self._stored(self.stream(_QUEUE, USUAL), True), self.lake)
         self._must_be_left(0)
-        return Figure(row=row, rows_per_second=rate, ceiling=ceiling, us_per_row=used)
+        loop = self._looped() if row else None
+        return Figure(row=row, rows_per_second=rate, ceiling=ceiling, us_per_row=used, loop=loop)
+
+    def _looped(self) -> float:
+        """Return the rows per second of a loop of pika and pyarrow with the same messages."""
+        fill(self.broker, _QUEUE, CLASSIC, self.lake)
+        with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
+            path = Path(folder) / "loop.parquet"
+            seconds = pika_to_parquet(self.url, _QUEUE, self.lake, path)
+            found = pq.read_metadata(path).num_rows
+        if found != self.lake:
+            raise BenchError(f"{found} of {self.lake} messages are in the file of the loop")
+        self._must_be_left(0)
+        return self.lake / seconds
 
     def _stored(self, rows: DataFrame, numbered: bool = False) -> float:
         with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
@@ -180,6 +202,42 @@ class Bench:
             )
         p50, p90 = (_percentile(took, share) for share in (0.5, 0.9))
         return Figure(row=row, p50_ms=p50, p90_ms=p90, ceiling_ms=_percentile(floor, 0.5))
+
+    def foreach(self, row: str, kind: str) -> Figure:
+        """From a publish to the call of the function of foreachBatch."""
+        declare(self.broker, _QUEUE, kind)
+        rng = random.Random(_SEED)
+        floor = until_called(self.made(1_000_000, USUAL, 0.2), self.samples, lambda: 0.0)
+        with blocking.connect(self.url) as connection:
+            channel = connection.channel()
+            took = until_called(
+                self.stream(_QUEUE, USUAL, startingOffsets="earliest"),
+                self.samples,
+                lambda: rng.uniform(*_PAUSE_SECONDS),
+                lambda body: channel.publish(body, routing_key=_QUEUE, delivery_mode=2),
+            )
+        p50, p90, p99 = (_percentile(took, share) for share in (0.5, 0.9, 0.99))
+        floor_ms = _percentile(floor, 0.5)
+        return Figure(row=row, p50_ms=p50, p90_ms=p90, p99_ms=p99, ceiling_ms=floor_ms)
+
+    def queues(self, row: str) -> Figure:
+        """Look for the new messages of many leased queues, as every trigger does."""
+        names = [f"{_QUEUE}.{number}" for number in range(_QUEUES)]
+        for name in names:
+            declare(self.broker, name, CLASSIC)
+        source = self.spark.readStream.format("harebell").option("url", self.url)
+        rows = source.options(queues=",".join(names)).schema(USUAL).load()
+        with blocking.connect(self.url) as connection:
+            channel = connection.channel()
+
+            def send() -> None:
+                for name in names:
+                    channel.publish(b"x" * BODY_BYTES, routing_key=name, delivery_mode=2)
+
+            looked = looks(rows, self.samples, send)
+            for name in names:
+                channel.delete_queue(name)
+        return Figure(row=row, look_ms=_percentile(looked, 0.5))
 
     def lease(self, row: str) -> Figure:
         """Commit a claim on so many messages."""

@@ -19,6 +19,7 @@ from bench.peer import BenchError
 
 _PATIENCE_SECONDS = 240.0
 _LOOK_SECONDS = 0.02
+_INTERVAL_SECONDS = 1
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -29,12 +30,14 @@ class Batch(msgspec.Struct, frozen=True):
         begin_ms: when it began to look for them, in milliseconds since 1970.
         end_ms: when it was in Spark's commit log.
         offset: where it ended, as its source says.
+        look_ms: time in which its source found the end.
     """
 
     rows: int
     begin_ms: float
     end_ms: float
     offset: str
+    look_ms: float = 0.0
 
 
 def drained(rows: DataFrame, sink: str, expected: int, **options: str) -> float:
@@ -113,6 +116,82 @@ def latencies(
             query.stop()
 
 
+def until_called(
+    rows: DataFrame,
+    samples: int,
+    pause: Callable[[], float],
+    send: Callable[[bytes], None] | None = None,
+) -> list[float]:
+    """Milliseconds from a row to the call of the function of foreachBatch with its micro-batch.
+
+    Args:
+        rows: from readStream, which has none yet.
+        samples: how many rows are sent one after the other.
+        pause: seconds before each is sent.
+        send: sends a body; None for a source that makes rows by itself, and says when.
+
+    Raises:
+        BenchError: a row did not come.
+    """
+    called: list[tuple[int, float]] = []
+
+    def note(frame: DataFrame, number: int) -> None:
+        at = time.time() * 1000
+        # A micro-batch without rows, such as one after a restart, is no answer to a row.
+        if frame.count():
+            called.append((number, at))
+
+    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
+        writer = rows.writeStream.foreachBatch(note).option("checkpointLocation", folder + "/c")
+        query = writer.trigger(processingTime="0 seconds").start()
+        try:
+            found: list[float] = []
+            seen = -1
+            for number in range(-2, samples):
+                time.sleep(pause())
+                sent_ms = time.time() * 1000
+                if send is not None:
+                    send(str(number).encode())
+                seen, batch = _next(query, seen)
+                if send is None:
+                    sent_ms = msgspec.json.decode(batch.offset)["ms"]
+                at = next(at for batch_id, at in called if batch_id == seen)
+                if number >= 0:
+                    found.append(at - sent_ms)
+            return found
+        finally:
+            query.stop()
+
+
+def looks(rows: DataFrame, samples: int, send: Callable[[], None]) -> list[float]:
+    """Milliseconds in which triggers find the rows that wait in all queues of a source.
+
+    Args:
+        rows: from readStream; its queues have no rows.
+        samples: how many triggers are measured.
+        send: puts a row into every queue.
+
+    Raises:
+        BenchError: rows did not come.
+    """
+    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
+        writer = rows.writeStream.format("noop").option("checkpointLocation", folder + "/c")
+        query = writer.trigger(processingTime=f"{_INTERVAL_SECONDS} seconds").start()
+        try:
+            found: list[float] = []
+            seen = -1
+            for number in range(-2, samples):
+                # Rows come between two triggers: a trigger never waits for one.
+                time.sleep(_INTERVAL_SECONDS / 4)
+                send()
+                seen, batch = _next(query, seen)
+                if number >= 0:
+                    found.append(batch.look_ms)
+            return found
+        finally:
+            query.stop()
+
+
 def _next(query: Any, after: int) -> tuple[int, Batch]:
     """The first micro-batch with rows after one, and its number."""
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -131,7 +210,7 @@ def _batches(progress: Iterable[Any]) -> list[Batch]:
     for one in progress:
         begin = datetime.fromisoformat(one["timestamp"]).timestamp() * 1000
         took = one["durationMs"].get("triggerExecution", 0)
-        found.append(
-            Batch(one["numInputRows"], begin, begin + took, str(one["sources"][0]["endOffset"]))
-        )
+        offset = str(one["sources"][0]["endOffset"])
+        look_ms = one["durationMs"].get("latestOffset", 0)
+        found.append(Batch(one["numInputRows"], begin, begin + took, offset, look_ms))
     return found

@@ -31,7 +31,15 @@ def bench(spark: SparkSession) -> Iterator[Bench]:
 @pytest.mark.timeout(600)
 def test_rows_are_played_and_have_their_figures(bench: Bench) -> None:
     console = Console(width=200, record=True)
-    rows = ["stream", "parquet", "write-once", "latency-classic", "lease"]
+    rows = [
+        "stream",
+        "parquet",
+        "write-once",
+        "latency-classic",
+        "foreach-stream",
+        "queues",
+        "lease",
+    ]
     found = {figure.row: figure for figure in played(bench, rows, 1, 0.0, console)}
     assert list(found) == rows
     for row in rows[:3]:
@@ -44,6 +52,10 @@ def test_rows_are_played_and_have_their_figures(bench: Bench) -> None:
     latency = found["latency-classic"]
     assert 0 < (latency.p50_ms or 0) <= (latency.p90_ms or 0)
     assert (latency.ceiling_ms or 0) > 0
+    assert (found["parquet"].loop or 0) > 0
+    called = found["foreach-stream"]
+    assert 0 < (called.p50_ms or 0) <= (called.p99_ms or 0)
+    assert (found["queues"].look_ms or 0) > 0
     assert (found["lease"].cpu_ms or 0) > 0
     show(list(found.values()), console)
     printed = console.export_text()
