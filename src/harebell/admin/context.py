@@ -134,6 +134,20 @@ class AdminContext:
         """True if the actor may see the node, and what other users do."""
         return self.actor is None or not _SEE_ALL.isdisjoint(self.actor.tags)
 
+    @property
+    def leaves_out_stats(self) -> bool:
+        """Whether answers have nothing that is counted: management_disable_stats, over HTTP."""
+        return self.actor is not None and self.statistics.plan.disabled
+
+    def check_stats(self) -> None:
+        """Refuse a command over HTTP whose answers are counted things alone.
+
+        Raises:
+            CommandRefused: management_disable_stats is set.
+        """
+        if self.leaves_out_stats:
+            raise CommandRefused("Stats in management UI are disabled on this node")
+
     def may_see_work_of(self, user: str) -> bool:
         """True if the actor may see the connections and channels of a user."""
         return self.sees_everything() or (self.actor is not None and self.actor.name == user)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from harebell.admin.sampling_plan import SamplingPlan
 from harebell.base.counters import NAMES
 
 if TYPE_CHECKING:
@@ -57,7 +58,15 @@ class Series(Protocol):
 
 
 class Statistics(Protocol):
-    """The samples of a broker; `harebell.server.statistics` takes them."""
+    """The samples of a broker; `harebell.server.statistics` takes them.
+
+    Attributes:
+        plan: what is sampled.
+    """
+
+    @property
+    def plan(self) -> SamplingPlan:
+        """What is sampled, and how long samples are kept."""
 
     def series(self, thing: object) -> Series:
         """Return the samples of a queue, exchange, channel, connection or vhost."""
@@ -89,10 +98,14 @@ class NoSeries:
 
 
 NO_SERIES = NoSeries()
+NO_RATES = NoSeries()
+"""Stands for samples that are switched off: answers have no rates then."""
 
 
 class NoStatistics:
     """The statistics of a broker that takes no samples."""
+
+    plan = SamplingPlan()
 
     def series(self, thing: object) -> Series:
         """Return no samples."""
@@ -112,7 +125,9 @@ class NoStatistics:
 
 
 def details(series: Series, name: str, wanted: Range | None, value: int) -> dict[str, Any]:
-    """Return the member `<name>_details` for a value."""
+    """Return the member `<name>_details` for a value; empty if samples are switched off."""
+    if series is NO_RATES:
+        return {}
     found: dict[str, Any] = {"rate": series.rate(name)}
     if wanted is not None:
         samples = series.samples(name, wanted, value)
@@ -136,7 +151,8 @@ def with_details(
     found: dict[str, Any] = {}
     for name, value in values.items():
         found[name] = value
-        found[f"{name}_details"] = details(series, name, wanted, value)
+        if series is not NO_RATES:
+            found[f"{name}_details"] = details(series, name, wanted, value)
     return found
 
 

@@ -119,6 +119,10 @@ class Counters:
         )
 
 
+UNCOUNTED = Counters()
+"""Stands for the counters of what is not counted yet."""
+
+
 class Traffic:
     """Counters of a connection's input and output.
 

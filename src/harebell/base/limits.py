@@ -419,10 +419,18 @@ LOGIN_SOURCES = 1_000
 # --- statistics ---------------------------------------------------------------------------------
 STATISTICS_SECONDS = 5
 """Interval of the samples of counters, as RabbitMQ's collect_statistics_interval."""
-STATISTICS_KEEP_SECONDS = 605
-"""How long a queue, exchange, channel or connection without traffic keeps its samples."""
+STATISTICS_LEAST_MS = 1_000
+"""Shortest interval of samples that can be configured."""
+STATISTICS_MOST_MS = 600_000
+"""Longest interval of samples that can be configured (10 minutes)."""
+STATISTICS_RING_SAMPLES = 10_000
+"""Most samples that a retention policy may keep of one thing."""
 STATISTICS_HISTORIES = 2_000
 """Queues, exchanges, channels and connections with a history; further ones have rates only."""
+STATISTICS_CHANNEL_DETAILS = 1_000
+"""Exchanges, and queues, that a channel has counters of; the oldest are forgotten."""
+STATISTICS_QUEUE_SOURCES = 1_000
+"""Exchanges that a queue has counters of; the oldest are forgotten."""
 STATISTICS_SLICE_OBJECTS = 200
 """Objects that the sampler looks at between two checks of the work budget."""
 

@@ -24,6 +24,12 @@ Slices = Generator[Any, None, T]
 """Yields None where it may be interrupted, or the `Future` of a thread that it waits for."""
 
 
+def at_hand(result: T) -> Slices[T]:
+    """Return a result that needs no work, where one in slices is expected."""
+    yield from ()
+    return result
+
+
 def at_once(slices: Slices[T]) -> T:
     """Return the result, without interruption."""
     # Imported here: it takes longer than the other imports of a command.

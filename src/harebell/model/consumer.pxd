@@ -13,9 +13,7 @@ cdef class Consumer:
     cdef public int unacked
     cdef public bint waits
     cdef public Counters counters
-    cdef public long long delivered
-    cdef public long long redelivered
-    cdef public long long acked
+    cdef public Counters details
     cdef public Consumer before
     cdef public Consumer after
 

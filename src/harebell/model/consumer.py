@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.counters import Counters
+from harebell.base.counters import UNCOUNTED
 from harebell.base.message import Message
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
-
-_UNCOUNTED = Counters()
-"""The counters of consumers that are not on a channel yet."""
 
 
 class Consumer:
@@ -32,27 +29,23 @@ class Consumer:
         unacked: deliveries that are not acknowledged yet.
         waits: whether it waits for credit of a limit that it shares with other consumers.
         counters: those of its channel.
-        delivered: deliveries so far.
-        redelivered: those of them that were marked as redelivered.
-        acked: acknowledgements so far.
+        details: those of its channel and queue.
         before: the consumer before it in the ring; None if it is in no ring.
         after: the consumer after it in the ring.
     """
 
     __slots__ = (
-        "acked",
         "after",
         "arguments",
         "before",
         "counters",
-        "delivered",
+        "details",
         "excluded",
         "exclusive",
         "no_ack",
         "prefetch",
         "priority",
         "queue",
-        "redelivered",
         "tag",
         "unacked",
         "waits",
@@ -80,10 +73,8 @@ class Consumer:
         self.excluded = excluded
         self.unacked = 0
         self.waits = False
-        self.counters = _UNCOUNTED
-        self.delivered = 0
-        self.redelivered = 0
-        self.acked = 0
+        self.counters = UNCOUNTED
+        self.details = UNCOUNTED
         self.before: Consumer | None = None
         self.after: Consumer | None = None
 

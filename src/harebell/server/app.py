@@ -54,6 +54,7 @@ from harebell.server.net.tls import ServerTls
 from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
 from harebell.server.statistics import node
+from harebell.server.statistics.planning import plan_of
 from harebell.server.statistics.sampler import Sampler
 from harebell.server.statistics.sampling import Sampling
 
@@ -143,7 +144,11 @@ class App:
         self._control: Any = None
         self._sampling = Sampling(self.loop, self.wall, self.registry.turns)
         self.statistics = Sampler(
-            self.broker, self.registry, lambda: node.sampled(self), self.take_samples
+            self.broker,
+            self.registry,
+            lambda: node.sampled(self),
+            self.take_samples,
+            plan_of(config),
         )
         self.metrics_listeners: list[HttpListener] = []
 

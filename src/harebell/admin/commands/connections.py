@@ -17,8 +17,8 @@ from harebell.admin.rows.connections import (
     channel_row,
     connection_row,
     consumer_row,
-    delivery_stats,
 )
+from harebell.admin.rows.details import channel_deliveries, channel_publishes
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
@@ -161,6 +161,7 @@ def list_channels(
     connection: Annotated[str | None, Argument("Only those of this connection.", "NAME")] = None,
 ) -> Slices[list[ChannelRow]]:
     """List channels by connection and number."""
+    context.check_stats()
     found = (
         visible_connections(context, vhost)
         if connection is None
@@ -177,6 +178,7 @@ def show_channel(
     msg_rates_incr: Increment = None,
 ) -> Row:
     """Show the channel NAME, as `list` shows it, with its consumers and samples of its counters."""
+    context.check_stats()
     wanted = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
     every = _channels(visible_connections(context, None))
     found = [each for each in every if channel_name(*each) == name]
@@ -184,22 +186,13 @@ def show_channel(
         raise missing(f"no channel '{name}': `harebell channels list` shows all by their names")
     connection, channel = found[0]
     consumers = list((channel.consumers or {}).values())
-    by_queue: dict[Any, list[Any]] = {}
-    for consumer in consumers:
-        by_queue.setdefault(consumer.queue, []).append(consumer)
     return {
         **channel_row(context, connection, channel, wanted),
         "consumer_details": [
             consumer_row(context, connection, channel, each) for each in consumers
         ],
-        "publishes": [],
-        "deliveries": [
-            {
-                "queue": {"name": queue.name, "vhost": queue.vhost},
-                "stats": delivery_stats(some),
-            }
-            for queue, some in by_queue.items()
-        ],
+        "publishes": channel_publishes(context, channel, wanted),
+        "deliveries": channel_deliveries(context, channel, wanted),
     }
 
 
@@ -216,6 +209,7 @@ def show_channel(
 )
 def list_consumers(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ConsumerRow]]:
     """List consumers by connection, channel and tag."""
+    context.check_stats()
     return gathered(
         consumer_row(context, connection, channel, consumer)
         for connection, channel in _channels(_every(context, vhost))

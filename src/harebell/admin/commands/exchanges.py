@@ -9,11 +9,13 @@ from harebell.admin.catalog import BINDINGS, EXCHANGES
 from harebell.admin.command import MANAGEMENT, Argument, Form, Row
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
 from harebell.admin.ranges import Age, Increment, range_of
+from harebell.admin.rows.details import exchange_incoming, exchange_outgoing
 from harebell.admin.rows.exchanges import ExchangeRow, exchange_row
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
+    from harebell.admin.statistics import Range
     from harebell.model.exchange import Exchange
     from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
@@ -53,14 +55,26 @@ def show(
     vhost: InVhost = "/",
     msg_rates_age: Age = None,
     msg_rates_incr: Increment = None,
-) -> Row:
+) -> Slices[Row]:
     """Show an exchange, and samples of its counters; the default exchange has the name ""."""
     wanted = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
     where = context.vhost(vhost)
     exchange = where.exchanges.get(name)
     if exchange is None:
         raise _no_exchange(where, name)
-    return {**exchange_row(context, where, exchange, wanted), "incoming": [], "outgoing": []}
+    return _shown(context, where, exchange, wanted)
+
+
+def _shown(
+    context: AdminContext, where: VHost, exchange: Exchange, wanted: Range | None
+) -> Slices[Row]:
+    incoming = yield from exchange_incoming(context, where, exchange, wanted)
+    outgoing = yield from exchange_outgoing(context, where, exchange, wanted)
+    return {
+        **exchange_row(context, where, exchange, wanted),
+        "incoming": incoming,
+        "outgoing": outgoing,
+    }
 
 
 def _no_exchange(where: VHost, name: str) -> CommandRefused:

@@ -89,7 +89,7 @@ def node_row(context: AdminContext, wanted: Range | None) -> Row:
         "uptime": facts.uptime_ms,
         "run_queue": facts.run_queue,
         "processors": facts.processors,
-        "rates_mode": "basic",
+        "rates_mode": context.statistics.plan.rates_mode,
         "net_ticktime": 60,
         "partitions": [],
         "cluster_links": [],

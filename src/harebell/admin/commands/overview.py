@@ -9,6 +9,7 @@ from harebell.admin.catalog import OVERVIEW
 from harebell.admin.command import MANAGEMENT, Row
 from harebell.admin.context import AdminContext
 from harebell.admin.ranges import Age, Increment, range_of
+from harebell.admin.sampling_plan import SamplingPlan
 from harebell.admin.statistics import (
     Range,
     details,
@@ -16,7 +17,7 @@ from harebell.admin.statistics import (
     with_details,
 )
 from harebell.base.counters import Churn, Counters, Traffic
-from harebell.base.limits import STATISTICS_KEEP_SECONDS, STATISTICS_SLICE_OBJECTS
+from harebell.base.limits import STATISTICS_SLICE_OBJECTS
 from harebell.base.slices import Slices
 from harebell.base.version import VERSION
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 
 PRODUCT = "Harebell"
 _STORED = {"disk_reads": 0, "disk_writes": 0}
+_COUNTED = ("message_stats", "churn_rates", "queue_totals", "statistics_db_event_queue")
+"""Members that are left out with management_disable_stats."""
 _LENGTHS = ("messages", "messages_ready", "messages_unacknowledged")
-_RETENTION = {"basic": [STATISTICS_KEEP_SECONDS // 60 * 60], "global": [600, 3600, 28800, 86400]}
+_RETENTIONS = (86_400, 28_800, 3_600, 600, 60)
+"""The ages that RabbitMQ names for what is kept at least as long."""
 
 
 class Totals(NamedTuple):
@@ -77,10 +81,10 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
     ]
     node = broker.events.node
     listeners = facts.listeners if context.sees_everything() else ()
-    return {
+    row: Row = {
         "management_version": COMPATIBLE_VERSION,
-        "rates_mode": "basic",
-        "sample_retention_policies": {**_RETENTION, "detailed": _RETENTION["basic"]},
+        "rates_mode": context.statistics.plan.rates_mode,
+        "sample_retention_policies": _retentions(context.statistics.plan),
         "exchange_types": exchange_types(),
         "product_version": VERSION,
         "product_name": PRODUCT,
@@ -91,9 +95,9 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
         "erlang_version": platform.python_version(),
         "erlang_full_version": f"{platform.python_implementation()} {platform.python_version()}",
         "release_series_support_status": "supported",
-        "disable_stats": False,
+        "disable_stats": context.statistics.plan.disabled,
         "is_op_policy_updating_enabled": True,
-        "enable_queue_totals": True,
+        "enable_queue_totals": context.statistics.plan.queue_totals,
         "message_stats": {
             **message_stats(counters, shown, wanted=rates),
             **with_details(_STORED, context.statistics.series(None), rates),
@@ -119,6 +123,22 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
         "node": node,
         "listeners": [listener_row(each, node) for each in listeners],
         "contexts": contexts(listeners, node),
+    }
+    if context.leaves_out_stats:
+        for name in _COUNTED:
+            del row[name]
+    return row
+
+
+def _retentions(plan: SamplingPlan) -> dict[str, list[int]]:
+    """Return for how many seconds samples are kept."""
+    found = {"global": plan.totals, "basic": plan.objects, "detailed": plan.details}
+    return {
+        name: [
+            next((age for age in _RETENTIONS if age <= each.seconds), each.seconds)
+            for each in retentions
+        ]
+        for name, retentions in found.items()
     }
 
 

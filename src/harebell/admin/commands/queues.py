@@ -9,7 +9,7 @@ from harebell.admin.catalog import QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
 from harebell.admin.context import AdminContext, checked_name, missing
 from harebell.admin.ranges import Age, Increment, range_of
-from harebell.admin.rows.connections import channel_details, consumer_row, delivery_stats
+from harebell.admin.rows.details import queue_details, queue_incoming
 from harebell.admin.rows.queues import (
     QueueRanges,
     QueueRow,
@@ -18,7 +18,7 @@ from harebell.admin.rows.queues import (
     reduced_row,
 )
 from harebell.base.limits import NAME_BYTES
-from harebell.base.slices import Slices, gathered
+from harebell.base.slices import Slices, at_hand, gathered
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
@@ -65,6 +65,8 @@ def list_queues(
     ] = False,
 ) -> Slices[list[Any]]:
     """List queues by vhost and name."""
+    if context.leaves_out_stats:
+        disable_stats, enable_queue_totals = True, context.statistics.plan.queue_totals
     return gathered(
         reduced_row(context, each, queue, totals=enable_queue_totals)
         if disable_stats
@@ -84,31 +86,28 @@ def show(
     lengths_incr: Increment = None,
     msg_rates_age: Age = None,
     msg_rates_incr: Increment = None,
-) -> Row:
+) -> Slices[Row]:
     """Show a queue with its consumers, and samples of its counters."""
     wanted = QueueRanges(
         range_of(lengths_age, lengths_incr, "lengths"),
         range_of(msg_rates_age, msg_rates_incr, "msg_rates"),
     )
     where, queue = find_queue(context, vhost, name)
-    consumers = [
-        (connection, channel, consumer)
-        for connection, channel in context.channels()
-        for consumer in (channel.consumers or {}).values()
-        if consumer.queue is queue
-    ]
-    by_channel: dict[Any, Any] = {}
-    for connection, channel, consumer in consumers:
-        by_channel.setdefault((connection, channel), []).append(consumer)
+    if context.leaves_out_stats:
+        return at_hand(
+            reduced_row(context, where, queue, totals=context.statistics.plan.queue_totals)
+        )
+    return _shown(context, where, queue, wanted)
+
+
+def _shown(context: AdminContext, where: VHost, queue: Queue, wanted: QueueRanges) -> Slices[Row]:
+    found = yield from queue_details(context, queue, wanted.rates)
     return {
         **queue_row(context, where, queue, wanted),
         "head_message_timestamp": head_timestamp(queue),
-        "consumer_details": [consumer_row(context, *each) for each in consumers],
-        "incoming": [],
-        "deliveries": [
-            {"channel_details": channel_details(*there), "stats": delivery_stats(some)}
-            for there, some in by_channel.items()
-        ],
+        "consumer_details": found.consumers,
+        "incoming": queue_incoming(context, where, queue, wanted.rates),
+        "deliveries": found.deliveries,
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, as_json, moment
@@ -102,10 +101,10 @@ def connection_row(
         "node": context.broker.events.node,
         "type": "network",
         "recv_oct": octets["recv_oct"],
-        "recv_oct_details": octets["recv_oct_details"],
+        "recv_oct_details": octets.get("recv_oct_details", {}),
         "recv_cnt": traffic.recv_cnt,
         "send_oct": octets["send_oct"],
-        "send_oct_details": octets["send_oct_details"],
+        "send_oct_details": octets.get("send_oct_details", {}),
         "send_cnt": traffic.send_cnt,
         "send_pend": connection.out.size,
         "ssl_protocol": None,
@@ -256,18 +255,3 @@ def channel_details(connection: BaseConnection, channel: AnyChannel) -> dict[str
         "peer_port": connection.peer.port,
         "node": connection.broker.events.node,
     }
-
-
-def delivery_stats(consumers: Iterable[Consumer]) -> dict[str, Any]:
-    """Return the statistics of the deliveries of some consumers, together."""
-    found = dict.fromkeys(("deliver", "deliver_no_ack", "redeliver", "ack", "deliver_get"), 0)
-    for consumer in consumers:
-        found["deliver_no_ack" if consumer.no_ack else "deliver"] += consumer.delivered
-        found["deliver_get"] += consumer.delivered
-        found["redeliver"] += consumer.redelivered
-        found["ack"] += consumer.acked
-    stats: dict[str, Any] = {}
-    for name, value in found.items():
-        stats[name] = value
-        stats[f"{name}_details"] = {"rate": 0.0}
-    return stats

@@ -9,6 +9,7 @@ cdef class Delivery:
     cdef readonly long long number
     cdef readonly bint redelivered
 
+    cpdef int count_ack(self) except -1
     cpdef int settle(self) except -1
     cpdef int reject(self) except -1
     cpdef int requeue(self) except -1

@@ -33,6 +33,11 @@ class Delivery:
         """The number of the channel, as errors name it."""
         return self.number
 
+    def count_ack(self) -> int:
+        """Count an acknowledgement for the session and queue."""
+        self.consumer.details.ack += 1
+        return 0
+
     def forget(self) -> None:
         """Release the credit of a delivery that now belongs to a branch."""
         self.consumer.released()
@@ -40,7 +45,7 @@ class Delivery:
     def settle(self) -> int:
         """Acknowledge the message."""
         self.queue.counters.ack += 1
-        self.consumer.acked += 1
+        self.consumer.details.ack += 1
         self.consumer.released()
         return self.queue.settle(self.position)
 

@@ -81,6 +81,7 @@ class BranchWork:
     def settle(self, entries: list[Delivery | Unacked], kind: int) -> None:
         """Keep accepted deliveries for the branch's commit."""
         for entry in entries:
+            entry.count_ack()
             entry.forget()
         self._branch().settle(entries, kind)
         self._counters.ack += len(entries)

@@ -14,6 +14,7 @@ from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.base.sequence import Sequence
 from harebell.front.amqp_0_10.errors import RESOURCE_LIMIT_EXCEEDED, ExecutionError
+from harebell.front.common.channel_details import details_of
 from harebell.front.file_stream.classes import Classes, shared_of
 from harebell.front.file_stream.publishing import AT_ONCE, MANDATORY
 from harebell.front.operations.publish import takers
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_10.file_stage import Stage
     from harebell.front.amqp_0_10.session import Session
     from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.channel_details import ChannelDetails
     from harebell.front.common.unacked import Unacked
     from harebell.model.consumer import Consumer
     from harebell.model.queue.contract import Queue
@@ -113,6 +115,15 @@ class FileStreamAdapter:
         return self.session.counters
 
     @property
+    def details(self) -> ChannelDetails | None:
+        """The counters of the session by exchange and by queue."""
+        return self.session.details
+
+    @details.setter
+    def details(self, details: ChannelDetails | None) -> None:
+        self.session.details = details
+
+    @property
     def last_queue(self) -> str:
         """The last queue that the session declared."""
         return self.session.last_queue
@@ -177,14 +188,15 @@ class FileStreamAdapter:
             taking = takers(queues, message)
             if not taking:
                 missing = not queues and flags & MANDATORY
-                self.counters.return_unroutable += 1
+                self._count_return(message)
                 self._send_back(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
             queues = taking
         elif not queues and flags & MANDATORY:
-            self.counters.return_unroutable += 1
+            self._count_return(message)
             self._send_back(message, *_NO_ROUTE)
         elif not queues:
             self.counters.drop_unroutable += 1
+            details_of(self).exchange(message.exchange).drop_unroutable += 1
         if self.session.transaction is not None:
             self.session.transaction.publish(message, queues, 0)
             return 0
@@ -195,6 +207,11 @@ class FileStreamAdapter:
                 thing = rendered("queue", queue.name, self.vhost.name)
                 raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{thing} is full")
         return result
+
+    def _count_return(self, message: Message) -> None:
+        """Count a message that is returned to its publisher."""
+        self.counters.return_unroutable += 1
+        details_of(self).exchange(message.exchange).return_unroutable += 1
 
     def put_off(self) -> int:
         """Hold the current publish until `went_through` is called."""

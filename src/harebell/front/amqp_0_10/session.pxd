@@ -18,6 +18,8 @@ cdef class Session(SessionLayer):
     cdef public Router router
     cdef public dict consumers
     cdef public Counters counters
+    cdef public object details
+    cdef public Counters at_exchange
     cdef public Sequence unacked
     cdef public Sequence shown
     cdef public Sequence windowed

@@ -10,7 +10,7 @@ from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import READ, WRITE
-from harebell.base.counters import Counters
+from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import REMOVED_AT_ONCE, REMOVED_CONSUMER_UNITS
 from harebell.base.message import Message, Properties, new_message
@@ -32,6 +32,7 @@ from harebell.front.amqp_0_10.publishing import (
     trace_publish,
 )
 from harebell.front.amqp_0_10.session_layer import SessionLayer
+from harebell.front.common.channel_details import ChannelDetails, details_of
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check, check_topic, topic_of
@@ -125,8 +126,10 @@ class Session(SessionLayer):
         "_exchange_epoch",
         "_intercepts",
         "association",
+        "at_exchange",
         "consumers",
         "counters",
+        "details",
         "ending",
         "extras",
         "last_queue",
@@ -144,6 +147,8 @@ class Session(SessionLayer):
         self.router = self.vhost.router
         self.consumers: dict[str, Any] = {}
         self.counters = Counters()
+        self.details: ChannelDetails | None = None
+        self.at_exchange = UNCOUNTED
         self.unacked = Sequence(0)
         self.shown = Sequence(0)
         self.windowed = Sequence(0)
@@ -156,7 +161,8 @@ class Session(SessionLayer):
         self.topic: TopicPermission | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
-        self._accepting: list[tuple[int, int]] = []
+        # (first, last, counters of the exchange) of transfers that are to be accepted.
+        self._accepting: list[tuple[int, int, Counters]] = []
         settings = connection.settings
         self._intercepts = settings.stamp_time is not None or settings.stamp_node is not None
 
@@ -183,7 +189,8 @@ class Session(SessionLayer):
         else:
             if self.topic is not None:
                 check_topic(self, WRITE, destination, routing_key)
-            message = new_message(destination, routing_key, properties, body)
+            # The exchange's own string: a queue sees by identity that its source is the same.
+            message = new_message(exchange.name, routing_key, properties, body)
             queues = self.router.route(exchange, message)
         if self.router.origins:
             message.origin = connection.origin
@@ -191,6 +198,7 @@ class Session(SessionLayer):
         exchange.published += 1
         exchange.routed += len(queues)
         self.counters.publish += 1
+        self.at_exchange.publish += 1
         connection.arrivals.count(len(body), len(queues), bool(flags & _EXPLICIT))
         if not queues:
             self._unrouted(flags)
@@ -236,16 +244,18 @@ class Session(SessionLayer):
         """Count an unroutable message: it is rejected in explicit mode, and dropped otherwise."""
         if flags & _EXPLICIT and not flags & _DISCARD:
             self.counters.return_unroutable += 1
+            self.at_exchange.return_unroutable += 1
         else:
             self.counters.drop_unroutable += 1
+            self.at_exchange.drop_unroutable += 1
 
     def _owe_accept(self) -> None:
         """Send message.accept for the current transfer when it is complete."""
         number = self.current
-        if self._accepting and self._accepting[-1][1] == number - 1:
-            self._accepting[-1] = (self._accepting[-1][0], number)
+        if self._accepting and self._accepting[-1][1:] == (number - 1, self.at_exchange):
+            self._accepting[-1] = (self._accepting[-1][0], number, self.at_exchange)
         else:
-            self._accepting.append((number, number))
+            self._accepting.append((number, number, self.at_exchange))
 
     def send_completed(self) -> int:
         """Send completions, after message.accept for transfers in explicit mode."""
@@ -256,17 +266,19 @@ class Session(SessionLayer):
     def _tell_accepted(self) -> None:
         ranges: list[tuple[int, int]] = []
         while self._accepting and self._accepting[0][0] < self.done:
-            first, last = self._accepting.pop(0)
+            first, last, details = self._accepting.pop(0)
             if last >= self.done:
-                self._accepting.insert(0, (self.done, last))
+                self._accepting.insert(0, (self.done, last, details))
                 last = self.done - 1
             self.counters.confirm += last - first + 1
+            details.confirm += last - first + 1
             ranges.append((wrapped(first), wrapped(last)))
         if ranges:
             self.send(MessageAccept(tuple(ranges)))
 
     def _find_exchange(self, name: str) -> Exchange:
         exchange = writable_exchange(self, name, lambda text: ExecutionError(NOT_ALLOWED, text, 0))
+        self.at_exchange = details_of(self).exchange(exchange.name)
         self._exchange = exchange
         self._exchange_epoch = self.router.epoch
         self.topic = topic_of(self, exchange)

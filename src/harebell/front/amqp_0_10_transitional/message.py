@@ -21,7 +21,7 @@ from harebell.front.common.admission import check_consumer_count
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
-from harebell.front.common.unacked import Unacked
+from harebell.front.common.unacked import UnackedGet
 from harebell.front.operations.consume import ConsumerOptions, check_consumer, end, start
 from harebell.front.operations.get import count_empty, count_get
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
@@ -96,7 +96,7 @@ def get(channel: TransitionalChannel, method: m.MessageGet) -> None:
         channel.connection.send(channel.number, m.MessageEmpty())
         return
     message, position, redelivered = found
-    count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
+    details = count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
     deliveries = deliveries_of(channel)
     number = deliveries.send(message, method.destination, redelivered)
     if channel.router.tracer is not None:
@@ -105,7 +105,7 @@ def get(channel: TransitionalChannel, method: m.MessageGet) -> None:
         queue.settle(position)
     else:
         tag = deliveries.note(number)
-        channel.unacked.put(tag, Unacked(queue, None, position, tag))
+        channel.unacked.put(tag, UnackedGet(queue, position, tag, details))
 
 
 def recover(channel: TransitionalChannel, method: m.MessageRecover) -> None:

@@ -19,6 +19,7 @@ from harebell.front.amqp_0_9_1.special_properties import prepared
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.amqp_0_10_transitional.references import References, too_large
 from harebell.front.common.access_tickets import WRITE as WRITING
+from harebell.front.common.channel_details import details_of
 from harebell.front.common.checkpoints import Checkpoints
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import published
@@ -138,6 +139,10 @@ def _publish(
     exchange.published += 1
     exchange.routed += len(queues)
     channel.counters.publish += 1
+    details = details_of(channel).exchange(exchange.name)
+    details.publish += 1
+    if channel.confirms is not None:
+        channel.confirms.publishes_at(details)
     connection.arrivals.count(len(body), len(queues), channel.confirms is not None)
     if channel.router.tracer is not None:
         published(channel, message, properties, queues)
@@ -199,17 +204,18 @@ def _hand_over(
     of = f"transfer {number} to {where} with routing key '{message.routing_key}'"
     if not queues:
         if transfer.reject_unroutable:
-            channel.counters.return_unroutable += 1
+            channel.count_return(message)
             _reject(channel, _GENERIC, f"NO_ROUTE - {of}")
         else:
             channel.counters.drop_unroutable += 1
+            details_of(channel).exchange(message.exchange).drop_unroutable += 1
         return 0
     if transfer.immediate:
         asked, queues = queues, takers(queues, message)
         # A queue without a ready consumer rejects the message: its alternate exchange gets it.
         left = [_pass_on(channel, q, message) for q in asked if q not in queues]
         if not queues and not any(left):
-            channel.counters.return_unroutable += 1
+            channel.count_return(message)
             _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")
             return 0
     if channel.transaction is not None:

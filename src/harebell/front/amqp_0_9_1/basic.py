@@ -15,7 +15,7 @@ from harebell.front.common.errors import hard, soft
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.names import generated
-from harebell.front.common.unacked import Unacked
+from harebell.front.common.unacked import UnackedGet
 from harebell.front.operations.consume import ConsumerOptions, check_arguments, end, start
 from harebell.front.operations.get import count_empty, count_get
 from harebell.model.equivalence import type_name
@@ -131,7 +131,7 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
         channel.connection.send(channel.number, methods.BasicGetEmpty())
         return
     message, position, redelivered = found
-    count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
+    details = count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
     if channel.connection.stamps:
         message = stamped_as_sent(channel.connection, message)
     tag = channel.next_tag
@@ -149,7 +149,7 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
     if method.no_ack:
         queue.settle(position)
     else:
-        channel.unacked.put(tag, Unacked(queue, None, position, tag))
+        channel.unacked.put(tag, UnackedGet(queue, position, tag, details))
 
 
 def publish(channel: Channel, method: methods.BasicPublish) -> None:

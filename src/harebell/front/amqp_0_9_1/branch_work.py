@@ -55,6 +55,8 @@ class BranchWork:
         self._branch().settle(entries, kind)
         if kind == ACCEPT:
             self._channel.counters.ack += len(entries)
+            for entry in entries:
+                entry.count_ack()
         self._channel.serve_queues(entries)
 
     def pending(self) -> tuple[int, int]:

@@ -23,6 +23,8 @@ cdef class Channel(ChannelPort):
     cdef readonly Router router
     cdef readonly Sequence unacked
     cdef public Counters counters
+    cdef public object details
+    cdef public Counters at_exchange
     cdef public unsigned long long next_tag
     cdef public dict consumers
     cdef public bint cancelled

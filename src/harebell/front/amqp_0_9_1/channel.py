@@ -12,7 +12,7 @@ from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
-from harebell.base.counters import Counters
+from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.errors import Refusal
 from harebell.base.limits import (
     OUTPUT_HIGH_BYTES,
@@ -31,6 +31,7 @@ from harebell.front.amqp_0_9_1.open_channel import (
 from harebell.front.amqp_0_9_1.settling import come_back, settle_all
 from harebell.front.amqp_0_9_1.special_properties import prepared
 from harebell.front.amqp_0_9_1.tx import ChannelTransaction
+from harebell.front.common.channel_details import ChannelDetails, details_of
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import published
@@ -82,6 +83,8 @@ class Channel(ChannelPort):
     Attributes:
         unacked: deliveries not acknowledged yet, by delivery tag.
         counters: of its messages; those of all closed channels when it is closed.
+        details: the counters by exchange and by queue; None until something is counted.
+        at_exchange: the counters of the exchange that was used last.
         next_tag: the next delivery tag (AMQP 0-9-1 1.1, delivery-tag: from 1, per channel).
         consumers: the consumers started here, by tag; None until there is one.
         cancelled: whether basic.cancel was sent to the client.
@@ -110,6 +113,8 @@ class Channel(ChannelPort):
         self.router = self.vhost.router
         self.unacked = Sequence(1)
         self.counters = Counters()
+        self.details: ChannelDetails | None = None
+        self.at_exchange = UNCOUNTED
         self.next_tag = 1
         self.consumers: dict[str, Consumer] | None = None
         self.cancelled = False
@@ -161,7 +166,8 @@ class Channel(ChannelPort):
         else:
             if self.topic is not None:
                 check_topic(self, WRITE, exchange_name, routing_key)
-            message = new_message(exchange_name, routing_key, properties, body)
+            # The exchange's own string: a queue sees by identity that its source is the same.
+            message = new_message(exchange.name, routing_key, properties, body)
             queues = self.router.route(exchange, message)
         if self.router.origins:
             message.origin = connection.origin
@@ -169,6 +175,7 @@ class Channel(ChannelPort):
         exchange.published += 1
         exchange.routed += len(queues)
         self.counters.publish += 1
+        self.at_exchange.publish += 1
         connection.arrivals.count(len(body), len(queues), self.confirms is not None)
         if self.router.tracer is not None:
             published(self, message, properties, queues)
@@ -188,18 +195,28 @@ class Channel(ChannelPort):
             for queue in queues:
                 result |= queue.publish(message)
         elif flags & _MANDATORY:
-            self.counters.return_unroutable += 1
+            self.count_return(message)
             self.return_message(message)
         elif not flags & _RETURNED:
             self.counters.drop_unroutable += 1
+            details_of(self).exchange(message.exchange).drop_unroutable += 1
         if self.publisher is not None:
             self.publisher.taken(result)
         if self.confirms is not None:
             self.confirms.published(result)
         return result
 
+    def count_return(self, message: Message) -> None:
+        """Count a message that is returned to its publisher."""
+        self.counters.return_unroutable += 1
+        details_of(self).exchange(message.exchange).return_unroutable += 1
+
     def _find_exchange(self, name: str) -> Exchange:
         exchange = writable_exchange(self, name, lambda text: soft(403, text, *_PUBLISH))
+        counters = details_of(self).exchange(exchange.name)
+        if self.confirms is not None:
+            self.confirms.publishes_at(counters)
+        self.at_exchange = counters
         self._exchange = exchange
         self._exchange_epoch = self.router.epoch
         self.topic = topic_of(self, exchange)

@@ -14,8 +14,13 @@ cdef class Confirms:
     cdef bint _waiting
     cdef long long _ticket
     cdef object _marks
+    cdef Counters _details
+    cdef object _sections
+    cdef unsigned long long _confirmed
 
     cpdef int published(self, int result) except -1
+    cpdef publishes_at(self, Counters details)
+    cpdef count_details(self)
     cpdef int flush(self) except -1
     cdef int _wait(self) except -1
     cdef int _refuse(self) except -1

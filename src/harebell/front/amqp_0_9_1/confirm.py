@@ -43,10 +43,13 @@ class Confirms:
 
     __slots__ = (
         "_commit",
+        "_confirmed",
         "_connection",
         "_counters",
+        "_details",
         "_marks",
         "_number",
+        "_sections",
         "_ticket",
         "_waiting",
         "sent",
@@ -64,6 +67,39 @@ class Confirms:
         self._ticket = _AT_ONCE
         # (ticket, last number, whether that one is refused), before those that wait for `_ticket`
         self._marks: deque[tuple[int, int, bool]] = deque()
+        # The counters of the exchange of the newest publishes; (counters, last number) of the
+        # publishes before; and up to where they are counted as confirmed.
+        self._details: Counters | None = None
+        self._sections: deque[tuple[Counters, int]] = deque()
+        self._confirmed = 0
+
+    def publishes_at(self, details: Counters) -> None:
+        """Count confirms of later publishes for another exchange.
+
+        Args:
+            details: the counters of the channel and exchange.
+        """
+        if details is self._details:
+            return
+        before = self._details
+        if before is not None:
+            self._sections.append((before, self.taken))
+            self.count_details()
+        self._details = details
+
+    def count_details(self) -> None:
+        """Count for each exchange the publishes that were confirmed since the last call."""
+        while self._sections:
+            details, last = self._sections[0]
+            until = min(last, self.sent)
+            details.confirm += until - self._confirmed
+            self._confirmed = until
+            if until < last:
+                return
+            self._sections.popleft()
+        if self._details is not None:
+            self._details.confirm += self.sent - self._confirmed
+            self._confirmed = self.sent
 
     def published(self, result: int) -> int:
         """Number a publish; `result` has the bits of its queues."""
@@ -128,7 +164,8 @@ class Confirms:
         while self._marks and self._marks[0][0] <= done:
             _, last, refused = self._marks.popleft()
             if refused:
-                self.sent = last
+                self.count_details()
+                self.sent = self._confirmed = last
                 self._connection.send(self._number, methods.BasicNack(delivery_tag=last))
             else:
                 self._ack(last)
@@ -148,6 +185,7 @@ def select(channel: OpenChannel, method: methods.ConfirmSelect) -> None:
         raise soft(406, "cannot switch from tx to confirm mode", 85, 10)
     if channel.confirms is None:
         channel.confirms = Confirms(channel.connection, channel.number, channel.counters)
+        channel.confirms.publishes_at(channel.at_exchange)
     if not method.nowait:
         channel.connection.send(channel.number, methods.ConfirmSelectOk())
 

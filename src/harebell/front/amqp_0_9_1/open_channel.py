@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harebell.base.message import Message, Properties
     from harebell.base.sequence import Sequence
     from harebell.front.amqp_0_9_1.connection import Connection
+    from harebell.front.common.channel_details import ChannelDetails
     from harebell.model.consumer import Consumer
     from harebell.model.queue.contract import Queue
     from harebell.model.queue.reply import ReplyQueue
@@ -49,6 +50,12 @@ class ChannelConfirms(Protocol):
 
     def published(self, result: int) -> int:
         """Number a publish; `result` has the bits of its queues."""
+
+    def publishes_at(self, details: Counters) -> None:
+        """Count confirms of later publishes for another exchange."""
+
+    def count_details(self) -> None:
+        """Count for each exchange the publishes that were confirmed since the last call."""
 
     def close(self) -> None:
         """Write the remaining confirms: the channel is closed."""
@@ -85,6 +92,8 @@ class OpenChannel(Protocol):
     reply_queue: ReplyQueue | None
     last_queue: str
     counters: Counters
+    details: ChannelDetails | None
+    at_exchange: Counters
 
     @property
     def connection(self) -> Connection:
@@ -105,6 +114,9 @@ class OpenChannel(Protocol):
     @property
     def unacked(self) -> Sequence:
         """Deliveries not acknowledged yet, by delivery tag."""
+
+    def count_return(self, message: Message) -> None:
+        """Count a message that is returned to its publisher."""
 
     def return_message(self, message: Message) -> None:
         """Send an unroutable mandatory message back."""

@@ -29,6 +29,7 @@ from harebell.base.limits import (
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.row_columns import columns_of
 from harebell.front.amqp_0_9_1.special_properties import prepared
+from harebell.front.common.channel_details import details_of
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import published
 from harebell.front.common.interceptors import intercepted
@@ -284,6 +285,7 @@ class StagedCommit:
             for exchange, count in self._routed.counts.items():
                 self._places[exchange].exchange.published += count
                 self._channel.counters.publish += count
+                details_of(self._channel).exchange(exchange).publish += count
             self._broker.publishers.advance(entry, batch)
             self._broker.publishers.finish(entry)
             stages.committing(self._key, batch, under_way=False)

@@ -90,7 +90,7 @@ class WindowedChannel(Channel):
         taking = takers(queues, message)
         if not taking:
             missing = not queues and flags & _MANDATORY
-            self.counters.return_unroutable += 1
+            self.count_return(message)
             self.give_back_to_publisher(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
         return Channel.accept(self, message, taking, RETURNED)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harebell.base.counters import Counters
     from harebell.base.sequence import Sequence
     from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.channel_details import ChannelDetails
     from harebell.model.router import Router
     from harebell.model.vhost import VHost
 
@@ -36,6 +37,9 @@ class ChannelLike(Principal, Protocol):
     @property
     def counters(self) -> Counters:
         """The counters of its messages."""
+
+    details: ChannelDetails | None
+    """The counters by exchange and by queue; None until something is counted."""
 
     @property
     def number(self) -> int:
@@ -75,6 +79,9 @@ class NumberedConfirms(Protocol):
     @property
     def sent(self) -> int:
         """The number of the last publish that was confirmed."""
+
+    def count_details(self) -> None:
+        """Count for each exchange the publishes that were confirmed since the last call."""
 
 
 class PendingWork(Protocol):

@@ -1,4 +1,5 @@
 cimport cython
+from harebell.base.counters cimport Counters
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.contract cimport Queue
 
@@ -8,11 +9,15 @@ cdef class Unacked:
     cdef readonly long long position
     cdef readonly unsigned long long tag
 
+    cpdef int count_ack(self) except -1
     cpdef int settle(self) except -1
     cpdef int reject(self) except -1
     cpdef int requeue(self) except -1
     cpdef int give_back(self) except -1
     cpdef int time_out(self) except -1
+
+cdef class UnackedGet(Unacked):
+    cdef readonly Counters details
 
 @cython.locals(entry=Unacked)
 cpdef Unacked new_unacked(Queue queue, Consumer consumer, long long position,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harebell.base.counters import Counters
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
@@ -24,6 +25,12 @@ class Unacked:
         self.position = position
         self.tag = tag
 
+    def count_ack(self) -> int:
+        """Count an acknowledgement for the channel and queue."""
+        if self.consumer is not None:
+            self.consumer.details.ack += 1
+        return 0
+
     def forget(self) -> None:
         """Release the consumer's credit: the message is delivered again under another tag."""
         if self.consumer is not None:
@@ -33,7 +40,7 @@ class Unacked:
         """Acknowledge the delivery."""
         self.queue.counters.ack += 1
         if self.consumer is not None:
-            self.consumer.acked += 1
+            self.consumer.details.ack += 1
             self.consumer.released()
         return self.queue.settle(self.position)
 
@@ -60,6 +67,32 @@ class Unacked:
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.time_out(self.position)
+
+
+class UnackedGet(Unacked):
+    """A message that was taken with basic.get, and is not acknowledged.
+
+    Args:
+        queue, position, tag: as for `Unacked`.
+        details: the counters of the channel and queue.
+    """
+
+    __slots__ = ("details",)
+
+    def __init__(self, queue: Queue, position: int, tag: int, details: Counters) -> None:
+        super().__init__(queue, None, position, tag)
+        self.details = details
+
+    def count_ack(self) -> int:
+        """Count an acknowledgement for the channel and queue."""
+        self.details.ack += 1
+        return 0
+
+    def settle(self) -> int:
+        """Acknowledge the message."""
+        self.details.ack += 1
+        # Cython has no `super()` without arguments in a method that C calls.
+        return Unacked.settle(self)
 
 
 def new_unacked(queue: Queue, consumer: Consumer | None, position: int, tag: int) -> Unacked:

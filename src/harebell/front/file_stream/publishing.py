@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.values import Long
+from harebell.front.common.channel_details import details_of
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import actor
 from harebell.front.common.interceptors import NODE, TIMESTAMP
@@ -123,6 +124,7 @@ def routed(
     exchange.published += 1
     exchange.routed += len(queues)
     channel.counters.publish += 1
+    details_of(channel).exchange(exchange.name).publish += 1
     connection.arrivals.count(len(body), len(queues), False)
     return Routed(message, queues, (request.routing_key, *keys))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harebell.front.common.channel_details import details_of
 from harebell.front.common.channel_like import ChannelLike
 from harebell.front.common.event_exchange import consumer_created, consumer_deleted
 from harebell.model.consumer import Consumer
@@ -87,6 +88,7 @@ def start(
         channel.router.origins = True
     consumers[consumer.tag] = consumer
     consumer.counters = channel.counters
+    consumer.details = details_of(channel).queue(consumer.queue.name)
     if confirm is not None:
         confirm()
     consumer_created(channel, consumer)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from harebell.auth.permissions import READ
+from harebell.base.counters import Counters
+from harebell.front.common.channel_details import details_of
 from harebell.front.common.channel_like import ChannelLike
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.operations.caller import Caller
@@ -19,17 +21,24 @@ def readable_queue(caller: Caller, name: str) -> Queue:
     return caller.vhost.queue(name, caller.owner)
 
 
-def count_get(channel: ChannelLike, queue: Queue, *, no_ack: bool, redelivered: bool) -> None:
-    """Count a message that was taken with basic.get or message.get."""
-    for counters in (channel.counters, queue.counters):
+def count_get(channel: ChannelLike, queue: Queue, *, no_ack: bool, redelivered: bool) -> Counters:
+    """Count a message that was taken with basic.get or message.get.
+
+    Returns:
+        The counters of the channel and queue.
+    """
+    details = details_of(channel).queue(queue.name)
+    for counters in (channel.counters, queue.counters, details):
         if no_ack:
             counters.get_no_ack += 1
         else:
             counters.get += 1
         counters.redeliver += redelivered
+    return details
 
 
 def count_empty(channel: ChannelLike, queue: Queue) -> None:
     """Count a basic.get or message.get that found the queue empty."""
     channel.counters.get_empty += 1
     queue.counters.get_empty += 1
+    details_of(channel).queue(queue.name).get_empty += 1

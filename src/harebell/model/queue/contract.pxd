@@ -21,6 +21,9 @@ cdef class Queue:
     cdef public long long leased
     cdef public object leases
     cdef public Counters counters
+    cdef public str source
+    cdef long long _since
+    cdef dict _sources
     cdef public bint stays
     cdef public bint deleted
     cdef public bint staging
@@ -28,8 +31,9 @@ cdef class Queue:
     cdef public bint ticks
 
     cpdef int publish(self, Message message) except -1
-    @cython.locals(mine=Counters, theirs=Counters)
+    @cython.locals(mine=Counters, theirs=Counters, both=Counters)
     cpdef int count_delivery(self, Consumer consumer, bint redelivered) except -1
+    cpdef int arrives_from(self, str exchange) except -1
     cpdef int begin_batch(self) except -1
     cpdef int stage(self, Message message) except -1
     cpdef int commit_batch(self) except -1

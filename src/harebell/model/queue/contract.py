@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.counters import Counters
 from harebell.base.histogram import Histogram
+from harebell.base.limits import STATISTICS_QUEUE_SOURCES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
@@ -57,6 +58,7 @@ class Queue:
             consumer.
         deleted: whether the queue was deleted.
         staging: whether new messages are hidden until a batch is committed.
+        source: the exchange of the message that arrived last; None before the first.
         kind: the name of its type, as in the definitions.
         ticks: whether `tick` has work to do.
     """
@@ -88,6 +90,10 @@ class Queue:
         self.leased = 0
         self.leases: Any = None
         self.counters = Counters()
+        # What `counters.publish` was when messages began to arrive from `source`.
+        self.source: str | None = None
+        self._since = 0
+        self._sources: dict[str, int] | None = None
         self.stays = False
         self.deleted = False
         self.staging = False
@@ -102,20 +108,56 @@ class Queue:
         raise NotImplementedError
 
     def count_delivery(self, consumer: Consumer, redelivered: bool) -> int:
-        """Count a delivery: for the queue, the consumer and its channel."""
-        mine, theirs = self.counters, consumer.counters
+        """Count a delivery: for the queue, for the channel, and for both together."""
+        mine, theirs, both = self.counters, consumer.counters, consumer.details
         if consumer.no_ack:
             mine.deliver_no_ack += 1
             theirs.deliver_no_ack += 1
+            both.deliver_no_ack += 1
         else:
             mine.deliver += 1
             theirs.deliver += 1
-        consumer.delivered += 1
+            both.deliver += 1
         if redelivered:
             mine.redeliver += 1
             theirs.redeliver += 1
-            consumer.redelivered += 1
+            both.redeliver += 1
         return 0
+
+    def arrives_from(self, exchange: str) -> int:
+        """Count the messages that arrive from now on for another exchange.
+
+        What came from the exchange before is the difference of `counters.publish`, so a message
+        that comes from the same exchange as the one before costs a comparison.
+        """
+        before = self.source
+        if before is not None and before != exchange:
+            sources = self._sources
+            if sources is None:
+                sources = self._sources = {}
+            elif before not in sources and len(sources) >= STATISTICS_QUEUE_SOURCES:
+                del sources[next(iter(sources))]
+            arrived = self.counters.publish - self._since
+            sources[before] = sources.get(before, 0) + arrived
+            self._since = self.counters.publish
+        self.source = exchange
+        return 0
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether messages arrived from more than one exchange."""
+        return self._sources is not None
+
+    def arrivals(self) -> dict[str, int]:
+        """Return how many messages arrived from each exchange.
+
+        Of more than STATISTICS_QUEUE_SOURCES exchanges the oldest are forgotten.
+        """
+        found = dict(self._sources or ())
+        if self.source is not None:
+            arrived = self.counters.publish - self._since
+            found[self.source] = found.get(self.source, 0) + arrived
+        return found
 
     def begin_batch(self) -> int:
         """Hide new messages until `commit_batch` or `roll_back_batch`."""

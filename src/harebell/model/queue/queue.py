@@ -220,6 +220,8 @@ class MessageQueue(Queue):
         order = self.order
         if limits is not None and self._refuses(message, order.count, len(message.body)):
             return _FULL
+        if message.exchange is not self.source:
+            self.arrives_from(message.exchange)
         self.counters.publish += 1
         expiry = self.expiry
         if expiry is not None and expiry.ttl >= 0:
@@ -307,6 +309,8 @@ class MessageQueue(Queue):
         return self._outcome(message)
 
     def _hide(self, message: Message) -> Message:
+        if message.exchange is not self.source:
+            self.arrives_from(message.exchange)
         self.counters.publish += 1
         expiry = self.expiry
         if expiry is not None and expiry.ttl >= 0:

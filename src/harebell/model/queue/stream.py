@@ -174,6 +174,8 @@ class StreamQueue(Queue):
 
     def publish(self, message: Message) -> int:
         """Append a message. Consumers get it when it is on disk."""
+        if message.exchange is not self.source:
+            self.arrives_from(message.exchange)
         self.counters.publish += 1
         position = self._log.append(message)
         if self._locals and message.origin:

@@ -82,6 +82,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     management_cors_max_age: int = limits.HTTP_CORS_SECONDS
     management_csp_policy: str = "script-src 'self'; object-src 'none'"
     management_hsts_policy: str | None = None
+    management_rates_mode: str = "basic"
+    management_disable_stats: bool = False
+    management_enable_queue_totals: bool = False
+    management_sample_retention_policies: dict[str, dict[str, int]] | None = None
+    collect_statistics: str = "fine"
+    collect_statistics_interval: int = limits.STATISTICS_SECONDS * 1000
     metrics_port: int | None = None
     metrics_host: str = "127.0.0.1"
     metrics_per_object: bool = False

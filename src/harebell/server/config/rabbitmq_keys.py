@@ -62,6 +62,11 @@ SAME = {
     "management.cors.max_age": "management_cors_max_age",
     "management.csp.policy": "management_csp_policy",
     "management.hsts.policy": "management_hsts_policy",
+    "management.rates_mode": "management_rates_mode",
+    "management.disable_stats": "management_disable_stats",
+    "management.enable_queue_totals": "management_enable_queue_totals",
+    "collect_statistics": "collect_statistics",
+    "collect_statistics_interval": "collect_statistics_interval",
     "management.load_definitions": "load_definitions",
     "management.path_prefix": "management_path_prefix",
     "management.ssl.ip": "management_host",
@@ -339,6 +344,18 @@ def _cipher(translation: Translation, line: Line, _found: tuple[str, ...]) -> No
 @_rule("management.cors.allow_origins.$name", sets=("management_cors_allow_origins",))
 def _origin(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     translation.append("management_cors_allow_origins", line.value, line)
+
+
+@_rule(
+    "management.sample_retention_policies.$section.$interval",
+    sets=("management_sample_retention_policies",),
+)
+def _retention(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    section, age = found
+    name = "management_sample_retention_policies"
+    known = translation.values.get(name, {})
+    changed = {**known, section: {**known.get(section, {}), age: line.value}}
+    translation.put(name, changed, line)
 
 
 _MANAGEMENT_TLS = {"cacertfile": "tls_ca", "certfile": "tls_cert", "keyfile": "tls_key"}

@@ -39,6 +39,7 @@ from harebell.server.config.values import (
     pem_file,
     plaintext_format,
     port_or_none,
+    retention_policies,
     rotation_date,
     rows,
     seconds,
@@ -237,6 +238,32 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("management_csp_policy", header, "Its header content-security-policy."),
     Setting("management_hsts_policy", header, "Its header strict-transport-security."),
+    Setting(
+        "management_rates_mode",
+        choice("basic", "detailed", "none"),
+        "Rates: detailed has histories of channels by queue and exchange, none has no rates.",
+    ),
+    Setting("management_disable_stats", switch, "Whether the HTTP API leaves out what is counted."),
+    Setting(
+        "management_enable_queue_totals",
+        switch,
+        "With management_disable_stats: whether queues have their numbers of messages.",
+    ),
+    Setting(
+        "management_sample_retention_policies",
+        retention_policies,
+        "Seconds between samples that are kept for a minute, hour or day, by section.",
+    ),
+    Setting(
+        "collect_statistics",
+        choice("none", "coarse", "fine"),
+        "What is sampled: nothing, single things, or also channels by queue and exchange.",
+    ),
+    Setting(
+        "collect_statistics_interval",
+        whole(limits.STATISTICS_LEAST_MS, limits.STATISTICS_MOST_MS),
+        "Milliseconds between two samples.",
+    ),
     Setting(
         "metrics_port",
         whole(0, PORT_MAX),

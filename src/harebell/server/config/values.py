@@ -456,6 +456,48 @@ def _row(key: str, row: Any, members: dict[str, Reader], allowed: str) -> dict[s
     return checked
 
 
+RETENTION_SECTIONS = ("global", "basic", "detailed")
+RETENTION_AGES = {"minute": 60, "hour": 3_600, "day": 86_400}
+"""Names of ages, in seconds; an age may also be a number of seconds."""
+
+
+def retention_policies(value: Any) -> dict[str, dict[str, int]]:
+    """Parse the table of sections, whose members are ages with the seconds between samples."""
+    allowed = "must be a table such as { global = { minute = 5, hour = 60 } }; sections: "
+    allowed += ", ".join(RETENTION_SECTIONS)
+    found = _members(value)
+    if found is None or not all(isinstance(each, dict) for each in found.values()):
+        raise ValueError(allowed)
+    checked: dict[str, dict[str, int]] = {}
+    for section, ages in found.items():
+        if section not in RETENTION_SECTIONS:
+            raise ValueError(f"{allowed}; there is no {section}")
+        checked[section] = {}
+        for name, interval in ages.items():
+            age = _age(section, name)
+            try:
+                read = whole(1, age)(interval)
+            except ValueError as error:
+                raise ValueError(f"is wrong: {section}.{name} {error}") from None
+            if age // read > limits.STATISTICS_RING_SAMPLES:
+                most = limits.STATISTICS_RING_SAMPLES
+                raise ValueError(f"is wrong: {section}.{name} would keep more than {most} samples")
+            checked[section][str(name)] = read
+    return checked
+
+
+def _age(section: str, name: Any) -> int:
+    """Return the seconds of an age."""
+    known = RETENTION_AGES.get(str(name))
+    if known is not None:
+        return known
+    try:
+        return int(whole(1, COUNT_MAX)(name))
+    except ValueError:
+        ages = ", ".join(RETENTION_AGES)
+        raise ValueError(f"is wrong: {section}.{name} is none of {ages} and no number") from None
+
+
 def levels(categories: tuple[str, ...], words: tuple[str, ...]) -> Reader:
     """Return a reader of a table from categories of the log to levels."""
     example = 'must be a table of levels such as { connection = "warning" }, of the categories '

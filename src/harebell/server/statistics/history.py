@@ -15,33 +15,15 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from harebell.admin.sampling_plan import Retention
 from harebell.admin.statistics import Range
 
 _MS = 1000
-_EARLY = 2_500
-"""Milliseconds by which a sample may come early: passes are not exact."""
+_EARLY_MS = 2_500
+"""By how much a sample may come early, at most half its interval: passes are not exact."""
 _SLACK = 32
 """Samples beyond the retention before the oldest are removed, many at once."""
-
-
-class Retention(NamedTuple):
-    """How long samples are kept.
-
-    Args:
-        seconds: the age of the oldest.
-        interval: seconds between two.
-    """
-
-    seconds: int
-    interval: int
-
-
-BASIC = (Retention(605, 5),)
-"""Retention of queues, exchanges, channels and connections."""
-GLOBAL = (Retention(605, 5), Retention(3_660, 60), Retention(29_400, 600), Retention(86_400, 1_800))
-"""Retention of the broker, the node and vhosts: as RabbitMQ's, for 10 minutes to 24 hours."""
 
 
 class Ring:
@@ -52,11 +34,12 @@ class Ring:
         first: the values before the first sample.
     """
 
-    __slots__ = ("_columns", "_first", "_most", "_times", "interval", "span")
+    __slots__ = ("_columns", "_early", "_first", "_most", "_times", "interval", "span")
 
     def __init__(self, retention: Retention, first: Sequence[int]) -> None:
         self.span = retention.seconds * _MS
         self.interval = retention.interval * _MS
+        self._early = min(_EARLY_MS, self.interval // 2)
         self._most = retention.seconds // retention.interval + 1
         self._first = tuple(first)
         self._times = array("q")
@@ -65,7 +48,7 @@ class Ring:
     def add(self, at: int, values: Sequence[int]) -> None:
         """Add a sample, if the last one is old enough."""
         times = self._times
-        if times and at - times[-1] < self.interval - _EARLY:
+        if times and at - times[-1] < self.interval - self._early:
             return
         for number, value in enumerate(values):
             column = self._columns.get(number)
@@ -178,10 +161,12 @@ class Unchanged:
 
     Args:
         latest: the time of the last complete pass.
+        kept_seconds: how long samples of things are kept.
     """
 
-    def __init__(self, latest: Latest) -> None:
+    def __init__(self, latest: Latest, kept_seconds: int) -> None:
         self._latest = latest
+        self._kept_ms = kept_seconds * _MS
 
     def rate(self, name: str) -> float:
         """Return 0."""
@@ -189,7 +174,7 @@ class Unchanged:
 
     def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
         """Return the value of now at every time, as far back as samples are kept."""
-        now, span = self._latest.at, BASIC[0].seconds * _MS
+        now, span = self._latest.at, self._kept_ms
         return [(now - ago, value) for ago in _steps(wanted) if ago <= span] if now else []
 
 

@@ -3,6 +3,11 @@
 A pass looks at every queue, exchange, channel and connection, and stores a sample of those that
 have changed. One that never had traffic costs the comparison of a number. Histories of single
 things are kept for STATISTICS_HISTORIES of them; further ones have rates and no history.
+
+    key of a sample        what
+    a queue, ...           itself
+    Counters               those of a channel for one exchange or queue
+    (queue, exchange)      arrivals of a queue that has several exchanges
 """
 
 from __future__ import annotations
@@ -11,25 +16,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from harebell.admin.statistics import CHANNEL_STATS, Series, value_of
+from harebell.admin.sampling_plan import Retention, SamplingPlan
+from harebell.admin.statistics import CHANNEL_STATS, NO_RATES, Series, value_of
 from harebell.base.counters import Churn, Counters
 from harebell.base.limits import (
     STATISTICS_HISTORIES,
-    STATISTICS_KEEP_SECONDS,
     STATISTICS_SLICE_OBJECTS,
 )
 from harebell.base.slices import Slices
-from harebell.server.statistics.history import (
-    BASIC,
-    GLOBAL,
-    History,
-    Latest,
-    Retention,
-    Unchanged,
-)
+from harebell.server.statistics.history import History, Latest, Unchanged
 
 if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.channel_like import AnyChannel
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.front.common.totals import Sums
     from harebell.model.broker import Broker
@@ -42,8 +41,10 @@ _LENGTHS = ("messages", "messages_ready", "messages_unacknowledged")
 _OCTETS = ("recv_oct", "send_oct")
 _QUEUE = (*CHANNEL_STATS, *_LENGTHS)
 _EXCHANGE = ("publish_in", "publish_out")
+_ARRIVALS = ("publish",)
 _VHOST = (*CHANNEL_STATS, *_LENGTHS, *_OCTETS)
 _BROKER = (*_VHOST, *Churn.NAMES)
+_USUAL = SamplingPlan()
 _BROKER_KEY = "broker"
 _NODE_KEY = "node"
 
@@ -63,6 +64,7 @@ class Sampler:
         registry: its connections.
         node: returns the names and the values of the figures of the process.
         wake: called when samples are wanted and none are taken.
+        plan: what is sampled.
     """
 
     def __init__(
@@ -71,13 +73,16 @@ class Sampler:
         registry: ConnectionRegistry,
         node: Callable[[], dict[str, int]],
         wake: Callable[[], object] = lambda: None,
+        plan: SamplingPlan = _USUAL,
     ) -> None:
+        self.plan = plan
         self._broker = broker
         self._registry = registry
         self._node = node
         self._wake = wake
         self._latest = Latest()
-        self._unchanged = Unchanged(self._latest)
+        self._kept_seconds = max([each.seconds for each in plan.objects], default=0)
+        self._unchanged = Unchanged(self._latest, self._kept_seconds) if plan.samples else NO_RATES
         self._pass = 0
         # The time of the first pass: nothing is known from before.
         self._first = 0
@@ -128,6 +133,8 @@ class Sampler:
         Args:
             now: milliseconds since 1970.
         """
+        if not self.plan.samples:
+            return
         self._pass += 1
         self._first = self._first or now
         since = self._latest.at or now
@@ -159,6 +166,11 @@ class Sampler:
         if queue.counters.moved(now) or queue in self._things:
             values = (*_values(queue.counters), ready + unacked, ready, unacked)
             self._store(queue, _QUEUE, values, now, since, first=first)
+            if queue.has_sources and self.plan.samples_details:
+                for exchange, count in queue.arrivals().items():
+                    key = (queue, exchange)
+                    kept = self.plan.retention_of_details
+                    self._store(key, _ARRIVALS, (count,), now, since, first=first, kept=kept)
         return ready, unacked
 
     def _take_exchange(self, exchange: Exchange, now: int, since: int) -> None:
@@ -178,6 +190,21 @@ class Sampler:
             first = not counters.seen
             if counters.moved(now) or channel in self._things:
                 self._store(channel, CHANNEL_STATS, _values(counters), now, since, first=first)
+                if channel.details is not None and self.plan.samples_details:
+                    self._take_details(channel, now, since)
+
+    def _take_details(self, channel: AnyChannel, now: int, since: int) -> None:
+        """Sample what a channel counts by exchange and by queue."""
+        if channel.confirms is not None:
+            channel.confirms.count_details()
+        details, kept = channel.details, self.plan.retention_of_details
+        assert details is not None, "the caller has checked it"
+        for table in (details.exchanges, details.queues):
+            for counters in table.values():
+                first = not counters.seen
+                if counters.moved(now) or counters in self._things:
+                    values = _values(counters)
+                    self._store(counters, CHANNEL_STATS, values, now, since, first=first, kept=kept)
 
     def _store(
         self,
@@ -188,6 +215,7 @@ class Sampler:
         since: int,
         *,
         first: bool,
+        kept: Sequence[Retention] | None = None,
     ) -> None:
         """Store the sample of a thing if it has changed.
 
@@ -198,10 +226,12 @@ class Sampler:
             now: the time of this pass.
             since: the time of the pass before.
             first: whether all values were 0 at the pass before.
+            kept: how long samples are kept; None as for queues.
         """
         history = self._things.get(thing)
         if history is None:
-            kept = BASIC if len(self._things) < STATISTICS_HISTORIES else ()
+            kept = self.plan.objects if kept is None else kept
+            kept = kept if len(self._things) < STATISTICS_HISTORIES else ()
             before = [0] * len(values) if first else values
             history = History(names, before, since, kept, self._latest)
             self._things[thing] = history
@@ -216,7 +246,7 @@ class Sampler:
         for name, (ready, unacked) in lengths.items():
             values = _sum_of(sums, name, ready, unacked)
             everything = [a + b for a, b in zip(everything, values, strict=True)]
-            _add(self._vhosts, name, _VHOST, values, now, since, self._latest)
+            self._add(self._vhosts, name, _VHOST, values, now, since)
         # Connections without a vhost, and vhosts that were deleted.
         for name in {place[0] for place in sums} - lengths.keys():
             values = _sum_of(sums, name, 0, 0)
@@ -225,13 +255,29 @@ class Sampler:
             del self._vhosts[name]
         churn = self._broker.churn
         whole = (*everything, *(getattr(churn, name) for name in Churn.NAMES))
-        _add(self._whole, _BROKER_KEY, _BROKER, whole, now, since, self._latest)
+        self._add(self._whole, _BROKER_KEY, _BROKER, whole, now, since)
         node = self._node()
-        _add(self._whole, _NODE_KEY, tuple(node), tuple(node.values()), now, since, self._latest)
+        self._add(self._whole, _NODE_KEY, tuple(node), tuple(node.values()), now, since)
+
+    def _add(
+        self,
+        found: dict[str, History],
+        key: str,
+        names: Sequence[str],
+        values: Sequence[int],
+        now: int,
+        since: int,
+    ) -> None:
+        """Store the sample of a total."""
+        history = found.get(key)
+        if history is None:
+            history = History(names, values, since, self.plan.totals, self._latest)
+            found[key] = history
+        history.add(now, values, since)
 
     def _sweep(self, now: int) -> Slices[None]:
         """Forget what is gone, and what has not changed for longer than samples are kept."""
-        oldest = now - STATISTICS_KEEP_SECONDS * _MS
+        oldest = now - self._kept_seconds * _MS
         for pairs in in_pieces(list(self._things.items())):
             for thing, history in pairs:
                 if history.checked != self._pass or history.at < oldest:
@@ -254,19 +300,3 @@ def _sum_of(
             received += each.traffic.recv_oct
             sent += each.traffic.send_oct
     return (*_values(counters), ready + unacked, ready, unacked, received, sent)
-
-
-def _add(
-    found: dict[str, History],
-    key: str,
-    names: Sequence[str],
-    values: Sequence[int],
-    now: int,
-    since: int,
-    latest: Latest,
-    kept: Sequence[Retention] = GLOBAL,
-) -> None:
-    history = found.get(key)
-    if history is None:
-        history = found[key] = History(names, values, since, kept, latest)
-    history.add(now, values, since)

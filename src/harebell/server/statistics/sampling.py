@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from harebell.base.clock import Clock
-from harebell.base.limits import STATISTICS_SECONDS, STATISTICS_SLICE_OBJECTS
+from harebell.base.limits import STATISTICS_SLICE_OBJECTS
 from harebell.base.slices import stepped
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Sampling:
         return self._next is not None
 
     def start(self, sampler: Sampler) -> None:
-        """Take the first sample now, and further ones regularly."""
-        if not self.runs:
+        """Take the first sample now, and further ones regularly, if any are wanted."""
+        if not self.runs and sampler.plan.samples:
             self._sampler = sampler
             self._pass()
 
@@ -52,7 +52,7 @@ class Sampling:
 
     def _pass(self) -> None:
         assert self._sampler is not None, "only `start` schedules a pass"
-        self._next = self._loop.call_later(STATISTICS_SECONDS, self._pass)
+        self._next = self._loop.call_later(self._sampler.plan.seconds, self._pass)
         turns = self._turns
         step = stepped(self._sampler.take(self._clock.ms), turns.work, _UNITS, bool)
         turns.begin_anyway(turns.own)

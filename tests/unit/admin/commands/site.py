@@ -9,6 +9,7 @@ from typing import Any
 from harebell.admin.catalog import find
 from harebell.admin.context import AdminContext
 from harebell.admin.node import FIGURES, Listening, NodeFacts
+from harebell.admin.sampling_plan import SamplingPlan
 from harebell.base.slices import at_once
 from harebell.server.statistics.sampler import Sampler
 from tests.unit.front.amqp_0_9_1.world import World
@@ -20,12 +21,15 @@ HTTP = Listening("http", "127.0.0.1", 15672)
 class Site:
     """A broker in memory and its commands.
 
+    Args:
+        plan: what is sampled.
+
     Attributes:
         world: the broker and its peers.
         facts: what the node says of itself; tests replace it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, plan: SamplingPlan | None = None) -> None:
         self.world = World()
         self.facts = NodeFacts(
             listeners=(AMQP, HTTP),
@@ -38,7 +42,10 @@ class Site:
             figures=dict.fromkeys(FIGURES, 0) | {"mem_used": 50_000_000, "fd_used": 30},
         )
         self.sampler = Sampler(
-            self.world.broker, self.world.registry, lambda: dict(self.facts.figures)
+            self.world.broker,
+            self.world.registry,
+            lambda: dict(self.facts.figures),
+            plan=plan or SamplingPlan(),
         )
         self.context = AdminContext(
             self.world.broker,

@@ -76,8 +76,9 @@ def test_deliveries_and_acknowledgements_count_for_queue_channel_and_consumer() 
     expected = {"publish": 3, "deliver": 4, "redeliver": 1, "ack": 3}
     assert _counted(channel.counters) == expected
     assert _counted(queue.counters) == expected
-    consumer = channel.consumers["c"]
-    assert (consumer.delivered, consumer.redelivered, consumer.acked) == (4, 1, 3)
+    details = channel.details.queues["q"]
+    assert channel.consumers["c"].details is details
+    assert _counted(details) == {"deliver": 4, "redeliver": 1, "ack": 3}
 
 
 def test_deliveries_without_acknowledgement_have_a_counter_of_their_own() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from harebell.admin.sampling_plan import OF_OBJECTS, OF_TOTALS, Retention
 from harebell.admin.statistics import Range, details
-from harebell.server.statistics.history import BASIC, GLOBAL, History, Latest, Retention, Ring
+from harebell.server.statistics.history import History, Latest, Ring
 
 START = 1_700_000_000_000
 
@@ -13,7 +14,7 @@ START = 1_700_000_000_000
 def _history(*retentions: Retention) -> tuple[History, Latest]:
     latest = Latest()
     latest.at = START
-    return History(("publish", "ack"), (0, 0), START, retentions or BASIC, latest), latest
+    return History(("publish", "ack"), (0, 0), START, retentions or OF_OBJECTS, latest), latest
 
 
 def _pass(history: History, latest: Latest, second: int, values: tuple[int, int] | None) -> None:
@@ -77,7 +78,7 @@ def test_a_ring_keeps_no_more_than_its_retention() -> None:
 
 
 def test_old_samples_of_the_broker_are_sparser() -> None:
-    history, latest = _history(*GLOBAL)
+    history, latest = _history(*OF_TOTALS)
     for second in range(5, 7_205, 5):
         _pass(history, latest, second, (second, 0))
     minute = history.samples("publish", Range(3_600, 60), 0)

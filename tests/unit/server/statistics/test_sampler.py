@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.admin.sampling_plan import OF_OBJECTS
 from harebell.admin.statistics import Range
 from harebell.base import limits
 from harebell.base.slices import at_once
@@ -87,7 +88,7 @@ def test_a_deleted_queue_is_forgotten_and_an_idle_one_after_the_retention() -> N
     site.look()
     assert site.sampler.tracked(queue)
     assert not site.sampler.tracked(other)
-    site.look(limits.STATISTICS_KEEP_SECONDS + 1)
+    site.look(OF_OBJECTS[0].seconds + 1)
     assert not site.sampler.tracked(queue)
 
 
