@@ -79,6 +79,7 @@ class AdminContext:
             user may do everything.
         login_attempts: counts logins.
         figures: returns the figures of `harebell status`; the app sets it.
+        configuration: returns the configuration by keys, without secrets; the app sets it.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class AdminContext:
         self.node = node
         self.reload = reload
         self.figures: Callable[[], dict[str, Any]] = dict
+        self.configuration: Callable[[], dict[str, Any]] = dict
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 

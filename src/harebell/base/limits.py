@@ -407,6 +407,14 @@ HTTP_PAGE_MOST_ROWS = 500
 """Largest page."""
 HTTP_SORT_RUN_ROWS = 256
 """Rows that are sorted at once; longer lists are merged from such runs."""
+JSON_PART_BYTES = 16_384
+"""Size of the parts in which a long text of JSON is decoded."""
+JSON_STRING_BYTES = 65_536
+"""Most of a text of JSON that is searched for the next bracket or comma at once."""
+JSON_SLICE_TOKENS = 64
+"""Brackets and commas of a text of JSON that are looked at in one slice."""
+JSON_DEPTH = 500
+"""Most levels of a long text of JSON."""
 HTTP_CORS_SECONDS = 1_800
 """Default of the time that browsers may keep the answer of a preflight request."""
 HTTP_GET_MESSAGES = 10_000

@@ -300,6 +300,7 @@ class App:
             self.reload,
         )
         context.figures = self.overview
+        context.configuration = lambda: shown_values(self.config)
         dispatcher = Dispatcher(context, self.flush_soon)
         self.http_listeners = await serve_http(
             self.config, self._tls_context, self.logger.write, context, dispatcher

@@ -20,6 +20,12 @@ def _done(known: Mapping[str, Any]) -> str:
     return text
 
 
+@CONFIG.command("GET /api/config/effective", tag=ADMINISTRATOR, hidden=True)
+def effective(context: AdminContext) -> Row:
+    """Return the value of every key of the configuration; secrets are masked."""
+    return context.configuration()
+
+
 @CONFIG.command("POST /api/config/reload", tag=ADMINISTRATOR, done=_done)
 def reload(context: AdminContext) -> Row:
     """Read the configuration again, and apply what a running broker can change.

@@ -69,6 +69,13 @@ def show(
     return dict(connection_row(context, _connection(context, name), wanted))
 
 
+@CONNECTIONS.command("GET /api/connections/{name}/sessions", tag=MANAGEMENT, hidden=True)
+def sessions(context: AdminContext, name: str) -> list[Row]:
+    """Return the AMQP 1.0 sessions of a connection: refused, as there is no AMQP 1.0."""
+    _connection(context, name)
+    raise CommandRefused("connection does not use AMQP 1.0")
+
+
 def _connection(context: AdminContext, name: str) -> BaseConnection:
     found = [
         each for each in visible_connections(context, None) if each.peer.connection_name == name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from harebell.admin.catalog import DEFINITIONS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused
-from harebell.base.slices import Slices
+from harebell.base.slices import Slices, emptied
 
 if TYPE_CHECKING:
     from harebell.admin.definitions.entries import ImportTarget
@@ -21,7 +21,10 @@ def _target(context: AdminContext) -> ImportTarget:
     return ImportTarget(context.broker, context.users, context.definitions)
 
 
-@DEFINITIONS.command("GET /api/definitions", "GET /api/definitions/{vhost}", tag=ADMINISTRATOR)
+@DEFINITIONS.command(
+    *("GET /api/definitions", "GET /api/definitions/{vhost}", "GET /api/all-configuration"),
+    tag=ADMINISTRATOR,
+)
 def export(context: AdminContext, vhost: OnlyVhost = None) -> Slices[Row]:
     """Write users, vhosts, permissions, policies, queues, exchanges and bindings to FILE.
 
@@ -33,7 +36,17 @@ def export(context: AdminContext, vhost: OnlyVhost = None) -> Slices[Row]:
     return export_in_slices(_target(context), only)
 
 
-@DEFINITIONS.command("POST /api/definitions", "POST /api/definitions/{vhost}", tag=ADMINISTRATOR)
+def _released(definitions: dict[str, Any]) -> Slices[None]:
+    """Free a document in slices."""
+    for section in definitions.values():
+        if isinstance(section, list):
+            yield from emptied(section)
+
+
+@DEFINITIONS.command(
+    *("POST /api/definitions", "POST /api/definitions/{vhost}", "POST /api/all-configuration"),
+    tag=ADMINISTRATOR,
+)
 def import_(
     context: AdminContext,
     definitions: Annotated[dict[str, Any], Argument(body=True)],
@@ -47,7 +60,9 @@ def import_(
     try:
         imported = yield from import_in_slices(_target(context), definitions, only)
     except DefinitionsError as error:
+        yield from _released(definitions)
         raise CommandRefused(str(error)) from None
+    yield from _released(definitions)
     context.log("info", f"definitions were imported: {imported}")
     return {
         "imported": str(imported),

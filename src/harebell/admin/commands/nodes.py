@@ -70,6 +70,18 @@ def memory_relative(context: AdminContext, name: str) -> Row:
     return {"memory": {**shares, "total": 100}}
 
 
+@NODES.command(
+    *("GET /api/nodes/{name}/memory/ets", "GET /api/nodes/{name}/memory/ets/relative"),
+    "GET /api/nodes/{name}/memory/ets/{filter}",
+    "GET /api/nodes/{name}/memory/ets/{filter}/relative",
+    tag=MONITORING,
+)
+def memory_ets(context: AdminContext, name: str, filter_: str = "") -> Row:
+    """Show the memory of the tables of Erlang: there are none."""
+    context.check_node(name)
+    return {"ets_tables_memory": {"total": 0}}
+
+
 def node_row(context: AdminContext, wanted: Range | None) -> Row:
     """What there is to say about the node."""
     facts, broker = context.node(), context.broker

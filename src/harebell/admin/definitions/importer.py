@@ -61,6 +61,15 @@ def parse(text: bytes) -> dict[str, Any]:
         found = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DefinitionsError(f"the definitions are no JSON object: {error}") from None
+    return checked_document(found)
+
+
+def checked_document(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a document that was decoded.
+
+    Raises:
+        DefinitionsError: it is not a definitions document.
+    """
     if not any(section in found for section in _SECTIONS):
         raise DefinitionsError(f"the definitions have none of the sections {', '.join(_SECTIONS)}")
     return found

@@ -29,6 +29,11 @@ def masked(name: str, value: Any) -> Any:
     return MASK
 
 
+def shown_values(config: Any) -> dict[str, Any]:
+    """Return the value of every key, with the types of TOML and JSON, without secrets."""
+    return {name: plain(masked(name, getattr(config, name))) for name in BY_NAME}
+
+
 def plain(value: Any) -> Any:
     """Return a value with the types of TOML and JSON; None is the word none."""
     if value is None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from email.utils import formatdate
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
@@ -29,9 +30,11 @@ from harebell.base.limits import (
 from harebell.base.slices import Slices
 from harebell.model.settings.metadata import MetadataError
 from harebell.server.http.by_name import arguments_of, check_rights, command_of, is_by_name
-from harebell.server.http.errors import HttpError, of_refusal, too_large
+from harebell.server.http.errors import HttpError, not_allowed, of_refusal, too_large
 from harebell.server.http.fields import REASON_HEADER, fields_of, query_of
+from harebell.server.http.forms import Upload, upload_of
 from harebell.server.http.login import Logins
+from harebell.server.http.open_paths import LOGIN, OPENAPI, Open, logged_in, open_answer
 from harebell.server.http.rights import check_tags, check_vhost
 from harebell.server.http.routes import Routes, segments_of
 from harebell.server.http.rows import encoded, encoded_object, wanted_of
@@ -51,8 +54,8 @@ _ROWS = ("content-type", "application/x-ndjson")
 _GZIP_WINDOW = 31
 """Makes zlib write the format of gzip."""
 _READS = ("GET", "HEAD")
-_OPENAPI = ["api", "openapi.json"]
-"""The path of the OpenAPI document, which needs no login."""
+_DEFINITIONS = (["api", "definitions"], ["api", "all-configuration"])
+"""The start of paths that web pages link to: the login may be in the query."""
 
 
 class Answer(NamedTuple):
@@ -140,11 +143,17 @@ class ManagementApp:
         scope = request.scope
         raw = scope.get("raw_path") or scope["path"].encode()
         segments = segments_of(raw, self._config.management_path_prefix)
-        if segments == _OPENAPI and request.method in _READS:
+        prefix = self._config.management_path_prefix
+        if segments == OPENAPI and request.method in _READS:
             from harebell.server.http.openapi import document
 
-            described = document(self.routes.all, self._config.management_path_prefix)
+            described = document(self.routes.all, prefix)
             return Answer(200, (_JSON,), (msgspec.json.encode(described),))
+        opened = open_answer(request.method, segments, prefix)
+        if opened is None and segments == LOGIN:
+            opened = await self._logged_in(request)
+        if opened is not None:
+            return Answer(opened.status, opened.headers, (opened.body,))
         if request.method == "OPTIONS":
             return Answer(200, (("allow", ", ".join(self.routes.methods(segments))),))
         by_name = is_by_name(request.method, segments)
@@ -153,25 +162,28 @@ class ManagementApp:
             command = command_of(segments)
         else:
             command, path = self.routes.find(request.method, segments)
-        client = scope.get("client")
-        address = client[0] if client else ""
-        user = await self._logins.user_of(request.headers.get("authorization"), address)
+        query = query_of(scope["query_string"])
+        authorization = request.headers.get("authorization")
+        links = segments[:2] in _DEFINITIONS
+        if links and authorization is None and "auth" in query:
+            authorization = f"Basic {query['auth']}"
+        user = await self._logins.user_of(authorization, _address_of(request))
         check_tags(user, command)
         reads = request.method in _READS
         if "vhost" in path:
             check_vhost(user, command, path["vhost"], self._context.broker, reads=reads)
         body = b"" if reads else await self._body(request)
-        query = query_of(scope["query_string"])
+        upload = upload_of(request.headers.get("content-type"), body) if links else Upload(body)
         mine = query if reads or request.method == "DELETE" else {}
-        if by_name:
-            arguments = arguments_of(command, body)
-            check_rights(user, command, arguments, self._context.broker)
-        else:
-            reason = request.headers.get(REASON_HEADER)
-            arguments = fields_of(command, path, mine, body, reason)
         context = self._context.on_behalf_of(user)
 
         def run() -> Slices[Answer]:
+            if by_name:
+                arguments = yield from arguments_of(command, body)
+                check_rights(user, command, arguments, self._context.broker)
+            else:
+                reason = request.headers.get(REASON_HEADER)
+                arguments = yield from fields_of(command, path, mine, upload.file, reason)
             answer = yield from rows_of(command.run(context, **arguments))
             if isinstance(answer, RowStream):
                 return Answer(200, (_ROWS,), rows=self._dispatcher.reader_of(answer))
@@ -187,7 +199,21 @@ class ManagementApp:
             raise of_refusal(error, reads=reads or request.method == "DELETE") from None
         except HarebellError as error:
             raise of_refusal(error) from None
+        if upload.redirect:
+            return Answer(303, (("location", upload.redirect),))
+        if links and reads and "download" in query:
+            name = quote(query["download"], safe="")
+            shown = ("content-disposition", f"attachment; filename*=UTF-8''{name}")
+            return made._replace(headers=(*made.headers, shown))
         return made
+
+    async def _logged_in(self, request: Request) -> Open:
+        """Answer the login of a web page."""
+        if request.method != "POST":
+            raise not_allowed(request.method, ["POST", "OPTIONS"])
+        body = await self._body(request)
+        tls = request.scope["scheme"] == "https"
+        return await logged_in(body, self._logins, _address_of(request), tls=tls)
 
     async def _body(self, request: Request) -> bytes:
         """Read the body.
@@ -220,6 +246,12 @@ class ManagementApp:
             yield ("access-control-max-age", str(self._config.management_cors_max_age))
             yield ("access-control-allow-methods", "HEAD, GET, POST, PUT, DELETE, OPTIONS")
             yield ("access-control-allow-headers", "authorization, content-type, x-reason")
+
+
+def _address_of(request: Request) -> str:
+    """Return the address of the client."""
+    client = request.scope.get("client")
+    return client[0] if client else ""
 
 
 def _whole(answer: Any) -> Slices[Answer]:

@@ -16,10 +16,12 @@ import msgspec
 from harebell.admin.command import ADMINISTRATOR, MONITORING
 from harebell.server.http.errors import bad_request, not_found
 from harebell.server.http.rights import check_tag, check_tags, check_vhost
+from harebell.server.sliced_json import decoded
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command
     from harebell.auth.users import User
+    from harebell.base.slices import Slices
     from harebell.model.broker import Broker
 
 PREFIX = ["api", "admin"]
@@ -46,14 +48,16 @@ def command_of(segments: list[str]) -> Command:
     return command
 
 
-def arguments_of(command: Command, body: bytes) -> dict[str, Any]:
+def arguments_of(command: Command, body: bytes) -> Slices[dict[str, Any]]:
     """Return the arguments of a command, checked.
 
     Raises:
         HttpError: 400, the body is not an object, or a field is missing, unknown or wrong.
     """
     try:
-        fields = msgspec.json.decode(body or b"{}", type=dict[str, Any])
+        fields = yield from decoded(body or b"{}")
+        if not isinstance(fields, dict):
+            raise bad_request("not_json: the body is not a JSON object")
         return command.arguments_of(fields)
     except (msgspec.ValidationError, RecursionError) as error:
         raise bad_request(f"{command.name}: {error}") from None

@@ -13,9 +13,11 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from harebell.server.http.errors import bad_request
+from harebell.server.sliced_json import decoded
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command, Parameter
+    from harebell.base.slices import Slices
 
 _REASON = "reason"
 REASON_HEADER = "x-reason"
@@ -40,7 +42,7 @@ def fields_of(
     query: Mapping[str, str],
     body: bytes,
     reason: str | None,
-) -> dict[str, Any]:
+) -> Slices[dict[str, Any]]:
     """Return the arguments of a command, checked.
 
     Args:
@@ -62,9 +64,9 @@ def fields_of(
     given.update(_known(query, parameters))
     whole = next((each.name for each in parameters.values() if each.argument.body), None)
     if whole is not None:
-        given[whole] = _definitions(body)
+        given[whole] = yield from _definitions(body)
     elif body:
-        given.update(_known(_object(body), parameters))
+        given.update(_known((yield from _object(body)), parameters))
     if reason and _REASON in parameters:
         given[_REASON] = reason
     given.update(path)
@@ -91,9 +93,9 @@ def _is_table(parameter: Parameter) -> bool:
     return getattr(parameter.type, "__origin__", None) is dict
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _object(body: bytes) -> Slices[dict[str, Any]]:
     try:
-        value = msgspec.json.decode(body)
+        value = yield from decoded(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"not_json: the body is not JSON: {error}") from None
     if not isinstance(value, dict):
@@ -101,12 +103,12 @@ def _object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def _definitions(body: bytes) -> dict[str, Any]:
-    """Decode definitions with the parser that knows RabbitMQ's peculiarities."""
+def _definitions(body: bytes) -> Slices[dict[str, Any]]:
+    """Decode definitions, and check that they are some."""
     from harebell.admin.definitions.entries import DefinitionsError
-    from harebell.admin.definitions.importer import parse
+    from harebell.admin.definitions.importer import checked_document
 
     try:
-        return parse(body)
+        return checked_document((yield from _object(body)))
     except DefinitionsError as error:
         raise bad_request(str(error)) from None
