@@ -38,6 +38,7 @@ from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.config import Config, Configuration, default_password, memory_octets
+from harebell.server.config.shown import shown_values
 from harebell.server.control import server as control_server
 from harebell.server.control.dispatcher import Dispatcher
 from harebell.server.disk.flusher import Flusher

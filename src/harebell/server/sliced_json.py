@@ -17,9 +17,7 @@ import msgspec
 from harebell.base.limits import JSON_DEPTH, JSON_PART_BYTES, JSON_SLICE_TOKENS, JSON_STRING_BYTES
 from harebell.base.slices import Slices
 
-_TO_NEXT = re.compile(
-    rb'[^"\[\]{},]*+(?:"(?:[^"\\]++|\\.)*+"[^"\[\]{},]*+)*+', re.DOTALL
-)
+_TO_NEXT = re.compile(rb'[^"\[\]{},]*+(?:"(?:[^"\\]++|\\.)*+"[^"\[\]{},]*+)*+', re.DOTALL)
 """Everything up to the next bracket or comma that is not in a string."""
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _QUOTE, _COMMA = ord('"'), ord(",")
@@ -132,9 +130,7 @@ class _Cutting:
         """Return the value of the outermost container."""
         text = self._text
         if text[at + 1 :].strip(_SPACE):
-            raise msgspec.DecodeError(
-                f"JSON is malformed: trailing characters (byte {at + 1})"
-            )
+            raise msgspec.DecodeError(f"JSON is malformed: trailing characters (byte {at + 1})")
         self._part(ended, at, last=True)
         return ended.value
 

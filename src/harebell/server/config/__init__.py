@@ -85,7 +85,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     management_rates_mode: str = "basic"
     management_disable_stats: bool = False
     management_enable_queue_totals: bool = False
-    management_sample_retention_policies: dict[str, dict[str, int]] | None = None
+    management_sample_retention_policies: dict[str, dict[str, int]] = {}
     collect_statistics: str = "fine"
     collect_statistics_interval: int = limits.STATISTICS_SECONDS * 1000
     metrics_port: int | None = None

@@ -104,7 +104,6 @@ SAME = {
 SATISFIED = {
     "auth_backends.$num": ("internal", "rabbit_auth_backend_internal"),
     "reverse_dns_lookups": ("false",),
-    "collect_statistics_interval": ("5000",),
     "definitions.hashing.algorithm": ("sha256",),
     "definitions.import_backend": ("local_filesystem",),
     "log.console.formatter.single_line": ("on", "true"),

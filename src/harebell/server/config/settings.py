@@ -241,7 +241,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "management_rates_mode",
         choice("basic", "detailed", "none"),
-        "Rates: detailed has histories of channels by queue and exchange, none has no rates.",
+        "Rates: detailed also keeps samples of channels by queue and exchange.",
     ),
     Setting("management_disable_stats", switch, "Whether the HTTP API leaves out what is counted."),
     Setting(

@@ -1,12 +1,12 @@
 """Read a form with a file, as web pages upload definitions.
 
-    content-type: multipart/form-data; boundary=B
+content-type: multipart/form-data; boundary=B
 
-    --B
-    content-disposition: form-data; name="file"; filename="definitions.json"
+--B
+content-disposition: form-data; name="file"; filename="definitions.json"
 
-    {"queues": ...}
-    --B--
+{"queues": ...}
+--B--
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ def upload_of(content_type: str | None, body: bytes) -> Upload:
 def _fields(body: bytes, boundary: bytes) -> dict[str, bytes]:
     """Return the fields of a form."""
     found = {}
-    first, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, _MOST_PARTS)
+    _preamble, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, _MOST_PARTS)
     if not parts or not parts[-1].startswith(b"--"):
         raise bad_request("the form ends before its last boundary")
     for part in parts[:-1]:
         head, separator, content = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
         disposition = Message()
         for line in head.decode("utf-8", "replace").split("\r\n"):
-            name, _, value = line.partition(":")
-            if name.strip().lower() == "content-disposition":
+            field, _, value = line.partition(":")
+            if field.strip().lower() == "content-disposition":
                 disposition["content-disposition"] = value.strip()
         name = disposition.get_param("name", header="content-disposition")
         if not separator or not isinstance(name, str):

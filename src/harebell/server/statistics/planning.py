@@ -15,7 +15,7 @@ _MS = 1000
 
 def plan_of(config: Config) -> SamplingPlan:
     """Return what is sampled; a section without retention policies has the usual ones."""
-    policies = config.management_sample_retention_policies or {}
+    policies = config.management_sample_retention_policies
     return SamplingPlan(
         rates_mode=config.management_rates_mode,
         collect=config.collect_statistics,

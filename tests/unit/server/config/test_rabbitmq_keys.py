@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from harebell.admin.sampling_plan import SamplingPlan
 from harebell.server.config import Config, read_configuration
 from harebell.server.config.rabbitmq_keys import ALSO_KNOWN, SAME, SATISFIED, rabbitmq_names
 from harebell.server.config.rabbitmq_known import PLUGINS, fits, known_keys
 from harebell.server.config.rabbitmq_reasons import REASONS, reason_of
+from harebell.server.statistics.planning import plan_of
 
 HONOURED: list[tuple[str, str, Any]] = [
     ("listeners.tcp.1 = 127.0.0.1:5673", "port", 5673),
@@ -126,7 +128,24 @@ def test_a_warning_has_the_line_the_key_and_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_there_anyway_is_no_warning(tmp_path: Path) -> None:
-    text = "collect_statistics_interval = 5000\nauth_backends.1 = internal\n"
+    text = "definitions.hashing.algorithm = sha256\nauth_backends.1 = internal\n"
     assert read(tmp_path, text).warnings == []
-    (sentence,) = read(tmp_path, "collect_statistics_interval = 30000\n").warnings
-    assert sentence.endswith("no effect in Harebell: samples are taken every 5000 milliseconds")
+    (sentence,) = read(tmp_path, "definitions.hashing.algorithm = md5\n").warnings
+    assert sentence.endswith("no effect in Harebell: definitions are compared by their SHA-256")
+
+
+def test_statistics_are_collected_as_the_file_says(tmp_path: Path) -> None:
+    text = (
+        "collect_statistics = coarse\ncollect_statistics_interval = 30000\n"
+        "management.rates_mode = detailed\n"
+        "management.sample_retention_policies.global.minute = 5\n"
+        "management.sample_retention_policies.global.3600 = 60\n"
+        "management.sample_retention_policies.basic.minute = 5\n"
+    )
+    found = read(tmp_path, text)
+    assert found.warnings == []
+    plan = plan_of(found.config)
+    assert (plan.collect, plan.rates_mode, plan.seconds) == ("coarse", "detailed", 30.0)
+    assert plan.totals == ((60, 5), (3_600, 60))
+    assert plan.objects == ((60, 5),)
+    assert plan.details == SamplingPlan().details
