@@ -16,7 +16,7 @@ FUNNELS: dict[str, str] = {
     "closes the connection with a reply code",
     "src/harebell/front/amqp_0_9_1/connection.py": "an error of one connection closes it with a "
     "reply code and leaves the others alone",
-    "src/harebell/front/common/framed_connection.py": "an error of one connection closes it with a "
+    "src/harebell/front/common/base_connection.py": "an error of one connection closes it with a "
     "reply code and leaves the others alone",
     **dict.fromkeys(
         (

@@ -4,7 +4,6 @@
     +-- ConnectionFailed          no connection was made
     |   +-- ConnectTimeout
     |   +-- AuthenticationFailed
-    |   |   +-- LoginUnanswered   the broker hung up, or died, after it saw the password
     |   +-- ProtocolMismatch      the peer speaks something else
     +-- UnsupportedByVersion      the version of AMQP has no such thing
     +-- ExtensionMissing          the broker lacks a class of Harebell's own
@@ -14,10 +13,10 @@
     +-- ConsumerCancelled         the broker ended a subscription
     +-- CallTimeout               no answer in the time given
     +-- PublishFailed             PublishNacked, PublishReturned, BulkPublishFailed
-    +-- ReplyError                the broker's reply code and text
-        +-- AMQPConnectionClosed  one class per hard code (AMQP 0-9-1, constants)
-        +-- ChannelClosed         one class per soft code
+    +-- AMQPConnectionClosed      one class per hard code (AMQP 0-9-1, constants)
+    +-- ChannelClosed             one class per soft code
 
+The last two also are a `ReplyError`: they have the broker's reply code and text.
 `closed_connection` and `closed_channel` choose the class for a code.
 """
 
@@ -61,19 +60,15 @@ class AuthenticationFailed(ConnectionFailed):
     Args:
         text: the broker's text, or the meaning of its silence.
         code: the reply code, 403.
+        answered: whether the broker sent a reply. Old brokers refuse a login by hanging up; a
+            broker that crashes at this moment looks the same.
     """
 
-    def __init__(self, text: str, code: int = 403) -> None:
+    def __init__(self, text: str, code: int = 403, *, answered: bool = True) -> None:
         super().__init__(text)
         self.code = code
         self.text = text
-
-
-class LoginUnanswered(AuthenticationFailed):
-    """The broker hung up after it got the user and the password.
-
-    Old brokers refuse a login in this way; a broker that crashes at this moment looks the same.
-    """
+        self.answered = answered
 
 
 class ProtocolMismatch(ConnectionFailed):
@@ -204,8 +199,10 @@ class BulkPublishFailed(PublishFailed):
         self.failures = failures
 
 
-class ReplyError(AMQPError):
+class ReplyError(Exception):
     """The broker closed a channel or the connection, with a code and a text.
+
+    The common part of `AMQPConnectionClosed` and `ChannelClosed`; it is not raised itself.
 
     Args:
         code: the reply code.
@@ -222,7 +219,7 @@ class ReplyError(AMQPError):
         self.method_id = method_id
 
 
-class AMQPConnectionClosed(ReplyError):
+class AMQPConnectionClosed(ReplyError, AMQPError):
     """The broker closed the connection."""
 
 
@@ -270,7 +267,7 @@ class InternalError(AMQPConnectionClosed):
     """541: the broker failed."""
 
 
-class ChannelClosed(ReplyError):
+class ChannelClosed(ReplyError, AMQPError):
     """The broker closed the channel; open a new one to continue."""
 
 

@@ -22,6 +22,23 @@ from harebell.model.broker import Broker
 from harebell.wire import HEADER_0_9_1, HEADER_BYTES, sniff
 
 
+class _NoFrames:
+    """The scanner of a connection that has no frames yet."""
+
+    frame_max = 0
+    fast = False
+    stopped = False
+    hold = False
+    cut = False
+    pending = 0
+
+    def feed(self, data: bytes | memoryview) -> None:
+        """Drop input: the arrival collects its own."""
+
+    def let_go(self) -> None:
+        """Do nothing: it has no reference to the connection."""
+
+
 class Arrival(BaseConnection):
     """A connection before its version is known.
 
@@ -42,6 +59,7 @@ class Arrival(BaseConnection):
         now: float,
     ) -> None:
         super().__init__(broker, users, registry, settings, peer, now)
+        self.scanner = _NoFrames()
         self.successor: BaseConnection | None = None
         self._first = b""
         registry.connections.add(self)

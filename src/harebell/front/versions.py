@@ -38,10 +38,9 @@ def _amqp_0_10(*about: Any) -> BaseConnection:
 
 
 def _amqp_0_10_transitional(*about: Any) -> BaseConnection:
-    from harebell.front.amqp_0_10_transitional import TransitionalConnection
     from harebell.front.amqp_0_10_transitional.profile import PROFILE_0_10T
 
-    return TransitionalConnection(*about, profile=PROFILE_0_10T)
+    return _connection(*about, profile=PROFILE_0_10T)
 
 
 OPENERS: dict[str, Callable[..., BaseConnection]] = {

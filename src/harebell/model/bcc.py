@@ -35,13 +35,13 @@ class BccMessage(Message):
         body: its body.
     """
 
-    __slots__ = ("_whole",)
+    __slots__ = ("as_published",)
 
     def __init__(
         self, exchange: str, routing_key: str, seen: Properties, whole: Properties, body: bytes
     ) -> None:
         super().__init__(exchange, routing_key, seen, body)
-        self._whole = whole
+        self.as_published = whole
 
 
 def _of_family(message: Message, family: int) -> Message:
@@ -67,7 +67,7 @@ def whole(message: Message) -> Message:
 def revealed(message: Message) -> Message:
     """Return a copy of a message with all properties that its publisher sent."""
     if isinstance(message, BccMessage):
-        properties = message._whole  # noqa: SLF001  # this module's own
+        properties = message.as_published
         return Message(message.exchange, message.routing_key, properties, message.body)
     found = whole(message)
     if found is not message:

@@ -57,6 +57,9 @@ cdef class SegmentedLog(Log):
     cpdef long long pour(self, long long position, long long end, object into) except -1
     @cython.locals(well=bint)
     cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
+    cdef bint _pour_record(
+        self, Segment segment, long long position, BatchBuilder builder
+    ) except -1
     cpdef int count(self, long long position) except -1
     cpdef list counted(self)
     cdef bint _set_count(self, long long position, int count) except -1

@@ -179,6 +179,10 @@ class SegmentedLog(Log):
         return min(position, end)
 
     def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+        """Make a row of a message; False if it cannot be read and the builder stops."""
+        return self._pour_record(segment, position, builder)
+
+    def _pour_record(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Make a row of a record; False if it cannot be read and the builder stops."""
         try:
             well = self._reader.pour(segment, segment.positions.offset(position), position, builder)

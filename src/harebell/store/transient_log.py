@@ -186,7 +186,7 @@ class TransientLog(SegmentedLog):
     def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Add a message to a batch as a row; return False if it cannot be read."""
         if segment.messages is None:
-            return SegmentedLog._pour_one(self, segment, position, builder)  # noqa: SLF001  # a record
+            return self._pour_record(segment, position, builder)
         message = segment.messages[position - segment.first]
         message = copy_message(message, message.exchange, message.routing_key)
         message.timestamp = self.time_of(position)

@@ -24,7 +24,6 @@ from harebell.client.errors import (
     AuthenticationFailed,
     ConnectionFailed,
     ExtensionMissing,
-    LoginUnanswered,
     UnsupportedByVersion,
     closed_connection,
 )
@@ -75,8 +74,9 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         where = self.url.address
         if self.state is ConnectionPhase.TUNING and self._credentials_sent:
             # Brokers that cannot send the reason of a refused login hang up (RabbitMQ before 3.2).
-            return LoginUnanswered(
-                f"the broker at {where} hung up after it saw the user and password"
+            return AuthenticationFailed(
+                f"the broker at {where} hung up after it saw the user and password",
+                answered=False,
             )
         if self.state is ConnectionPhase.OPENING:
             return ConnectionFailed(

@@ -1,7 +1,7 @@
-from harebell.front.common.framed_connection cimport FramedConnection
+from harebell.front.common.base_connection cimport BaseConnection
 from harebell.kernels.transfers cimport SegmentBuffer
 
-cdef class Connection(FramedConnection):
+cdef class Connection(BaseConnection):
     cdef readonly SegmentBuffer frames
     cdef readonly object handlers
     cdef readonly object intake

@@ -19,9 +19,10 @@ from harebell.front.amqp_0_10.errors import (
     connection_error,
     framing,
 )
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_end import log_lost, release_owned
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.errors import describe
-from harebell.front.common.framed_connection import FramedConnection
 from harebell.front.common.login import LoginRefused
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
@@ -73,7 +74,7 @@ class Handlers:
     intake: Callable[[Any, dict[int, Any]], Any]
 
 
-class Connection(FramedConnection):
+class Connection(BaseConnection):
     """The server's side of one connection.
 
     Args:
@@ -135,6 +136,10 @@ class Connection(FramedConnection):
             self.close_with(CONNECTION_FORCED, text)
         elif not self.closing:
             self.cut()
+
+    def log_loss(self) -> None:
+        """Log what the peer left unfinished."""
+        log_lost(self)
 
     # --- the front's side -----------------------------------------------------------------------
 
@@ -230,7 +235,7 @@ class Connection(FramedConnection):
         self.ending.clear()
         self.completing.clear()
         self.intake.drop_all()
-        self._let_go([])
+        release_owned(self)
 
     def let_go(self) -> None:
         """Break the reference cycle with the scanner, which would delay the release of memory."""

@@ -19,6 +19,7 @@ from harebell.front.amqp_0_10_transitional.completion import (
     after,
 )
 from harebell.front.amqp_0_10_transitional.headers import readable, shown
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.refused import Refused
 from harebell.front.amqp_0_10_transitional.replay import split
 from harebell.kernels.output import OutBuffer
@@ -31,7 +32,7 @@ from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitA
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+    from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.amqp_0_10_transitional.deliveries import Deliveries
     from harebell.front.amqp_0_10_transitional.references import References
     from harebell.front.amqp_0_10_transitional.sessions import Session
@@ -57,9 +58,9 @@ class TransitionalChannel(WindowedChannel):
         references: bodies that arrive in pieces; None before the first.
     """
 
-    connection: TransitionalConnection
+    connection: Connection
 
-    def __init__(self, connection: TransitionalConnection, number: int) -> None:
+    def __init__(self, connection: Connection, number: int) -> None:
         super().__init__(connection, number)
         self.completions = Completions()
         self.sent = 0
@@ -89,7 +90,9 @@ class TransitionalChannel(WindowedChannel):
         self.sent = after(self.sent)
         connection = self.connection
         out = OutBuffer()
-        out.content(self.number, payload, shown(connection, message), connection.frame_max)
+        out.content(
+            self.number, payload, shown(layer_of(connection), message), connection.frame_max
+        )
         self._write(out.take())
         if connection.out.size > OUTPUT_STOP_BYTES:
             connection.scanner.hold = True
@@ -107,7 +110,7 @@ class TransitionalChannel(WindowedChannel):
             tag_field,
             tag,
             redelivered,
-            shown(connection, message),
+            shown(layer_of(connection), message),
             connection.frame_max,
         )
         self._write(out.take())
@@ -115,7 +118,7 @@ class TransitionalChannel(WindowedChannel):
 
     def readable(self, raw: bytes, class_id: int) -> bytes:
         """Convert the headers of a property list to types that the client can read."""
-        return readable(self.connection, raw, class_id)
+        return readable(layer_of(self.connection), raw, class_id)
 
     def write_frames(self, data: bytes) -> None:
         """Write the frames of a method with content."""
@@ -293,7 +296,7 @@ class TransitionalChannel(WindowedChannel):
                 self.vhost.give(queue, session)
         session.start_timer()
 
-    def attach(self, connection: TransitionalConnection, number: int) -> None:
+    def attach(self, connection: Connection, number: int) -> None:
         """Resume the session on this channel."""
         session = self.session
         for name in self.exclusive:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
-from harebell.front.amqp_0_9_1.windowed_consumer import WindowedConsumer
+from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
+from harebell.front.amqp_0_9_1.windowed_consumer import window_admits
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import new_unacked
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 
-class TransitionalConsumer(WindowedConsumer):
+class TransitionalConsumer(ChannelConsumer):
     """Delivers commands while the session is attached and flow is on."""
 
     def __init__(
@@ -27,7 +28,8 @@ class TransitionalConsumer(WindowedConsumer):
 
     def ready(self) -> bool:
         """True if there is credit and room in the output, and flow is on."""
-        return self.channel.may_deliver() and super().ready()
+        channel = self.channel
+        return channel.may_deliver() and window_admits(self, channel) and super().ready()
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
         """Write basic.deliver and remember what has to be acknowledged."""

@@ -19,6 +19,7 @@ from harebell.base.message import Message
 from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN, SizedUnacked
 from harebell.front.amqp_0_10_transitional.completion import after, distance
 from harebell.front.amqp_0_10_transitional.credit import Credit
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer_of
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import Unacked
@@ -119,14 +120,14 @@ class Deliveries:
 
     def credits(self) -> tuple[Credit, ...]:
         """Return the limits that a delivery counts against."""
-        shared: Credit | None = self._channel.connection.credit
+        shared: Credit | None = layer_of(self._channel.connection).credit
         return (self.credit,) if shared is None else (self.credit, shared)
 
     def send(self, message: Message, destination: str, redelivered: bool) -> int:
         """Write a message; returns the number of the transfer as a command."""
         channel = self._channel
         connection = channel.connection
-        transfer = transfer_of(message, destination, redelivered, connection.dialect)
+        transfer = transfer_of(message, destination, redelivered, layer_of(connection).dialect)
         name = _NAME % after(channel.sent)
         payloads = commands_of(transfer, name, connection.frame_max - _FRAME_OVERHEAD)
         numbers = [channel.write_method(payload) for payload in payloads]
@@ -200,7 +201,7 @@ class Deliveries:
         channel = self._channel
         if self.credit.limited:
             channel.serve()
-        shared: Credit | None = channel.connection.credit
+        shared: Credit | None = layer_of(channel.connection).credit
         if shared is not None and shared.limited:
             for other in list(channel.connection.channels.values()):
                 other.serve()

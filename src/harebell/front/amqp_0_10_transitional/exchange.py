@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harebell.auth.permissions import CONFIGURE
 from harebell.front.amqp_0_9_1.long_methods import delete_exchange
 from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.common.access_tickets import ACTIVE, PASSIVE
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.permission import (
@@ -113,7 +114,7 @@ def query(channel: TransitionalChannel, method: ExchangeQuery) -> None:
     if exchange is None:
         answer = ExchangeQueryOk(not_found=True)
     else:
-        arguments = channel.connection.table(exchange.arguments)
+        arguments = layer_of(channel.connection).table(exchange.arguments)
         answer = ExchangeQueryOk(exchange.KIND, exchange.durable, arguments=arguments)
     channel.connection.send(channel.number, answer)
 

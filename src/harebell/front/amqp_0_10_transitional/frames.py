@@ -13,6 +13,7 @@ from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.amqp_0_10_transitional import sessions
 from harebell.front.amqp_0_10_transitional.completion import CONTROLS, SESSION_CLASS
 from harebell.front.amqp_0_10_transitional.headers import lettered_header
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.transferring import RAW
 from harebell.front.common.errors import hard
 from harebell.wire.v09.frames import HEADER, METHOD
@@ -21,15 +22,15 @@ from harebell.wire.v09.methods_session import SessionOpen, SessionResume
 from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, lettered
 
 if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
-    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
 
 _IDS = 4
 _TABLES = ("arguments", "filter", "meta_data")
 _BEGIN = (ChannelOpen, SessionOpen, SessionResume)
 
 
-def take(connection: TransitionalConnection, kind: int, number: int, payload: bytes) -> None:
+def take(connection: Connection, kind: int, number: int, payload: bytes) -> None:
     """Take one frame on a channel of an open connection.
 
     Raises:
@@ -55,18 +56,16 @@ def _is_of_session(kind: int, payload: bytes) -> bool:
 
 
 def _content(
-    connection: TransitionalConnection, channel: TransitionalChannel, kind: int, payload: bytes
+    connection: Connection, channel: TransitionalChannel, kind: int, payload: bytes
 ) -> None:
     if kind == HEADER:
-        payload = lettered_header(connection, payload)
+        payload = lettered_header(layer_of(connection), payload)
     connection.content_frame(channel, kind, payload)
     if channel.content is None:
         channel.completions.release()
 
 
-def _method(
-    connection: TransitionalConnection, channel: TransitionalChannel, payload: bytes
-) -> None:
+def _method(connection: Connection, channel: TransitionalChannel, payload: bytes) -> None:
     if int.from_bytes(payload[:2]) not in CONTROLS:
         channel.completions.take()
     raw = RAW.get(payload[:_IDS])
@@ -80,18 +79,18 @@ def _method(
     connection.channel_method(channel, method)
 
 
-def _take_tables(connection: TransitionalConnection, method: Method) -> None:
+def _take_tables(connection: Connection, method: Method) -> None:
     """Note the table types that the peer uses; convert them to those of 0-9-1."""
     for name in _TABLES:
         table = getattr(method, name, None)
         if isinstance(table, TypedTable):
-            connection.note_dialect(table)
+            layer_of(connection).note_dialect(table)
             if table.dialect is FieldDialect.TYPED:
                 setattr(method, name, lettered(table))
 
 
 def _serve_raw(
-    connection: TransitionalConnection,
+    connection: Connection,
     channel: TransitionalChannel,
     handler: Callable[[Any, bytes], None],
     payload: bytes,
@@ -107,9 +106,9 @@ def _serve_raw(
         connection.fail_channel(channel, error, *ids)
 
 
-def _unopened(connection: TransitionalConnection, kind: int, number: int, payload: bytes) -> None:
+def _unopened(connection: Connection, kind: int, number: int, payload: bytes) -> None:
     """Take a frame on a channel that is not open: open it, or ignore late frames."""
-    ended = number in connection.ended
+    ended = number in layer_of(connection).ended
     if number in connection.closed_channels:
         connection.frame_without_channel(kind, number, payload)
         return
@@ -121,11 +120,11 @@ def _unopened(connection: TransitionalConnection, kind: int, number: int, payloa
         heads = {connection.spec.named(begin.NAME).head for begin in _BEGIN}
         if payload[:_IDS] not in heads:
             return
-        connection.ended.discard(number)
+        layer_of(connection).ended.discard(number)
     _begin(connection, number, connection.spec.decode(payload))
 
 
-def _begin(connection: TransitionalConnection, number: int, method: Method) -> None:
+def _begin(connection: Connection, number: int, method: Method) -> None:
     if isinstance(method, SessionOpen):
         sessions.open_(connection, number, method.detached_lifetime)
     elif isinstance(method, SessionResume):

@@ -10,19 +10,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.front.amqp_0_9_1 import handshake
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.common import login
 from harebell.front.common.errors import hard
 from harebell.wire.v09 import methods
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+    from harebell.front.amqp_0_9_1.connection import Connection
 
 _CLASS, _OPEN = 10, 40
 _COPYRIGHT = "Copyright the Harebell authors. Licensed under the Apache License 2.0."
 
 
-def start(connection: TransitionalConnection) -> None:
+def start(connection: Connection) -> None:
     """connection.start: only texts, because the client of 2007 reads only the types S and I."""
     settings = connection.settings
     properties = {
@@ -45,13 +46,13 @@ def start(connection: TransitionalConnection) -> None:
     connection.state = ConnectionState.STARTING
 
 
-def start_ok(connection: TransitionalConnection, method: methods.ConnectionStartOk) -> None:
+def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
     """connection.start-ok: log in; the types of its table are those that the client knows."""
-    connection.note_dialect(method.client_properties)
+    layer_of(connection).note_dialect(method.client_properties)
     handshake.start_ok(connection, method, heartbeat=0)
 
 
-def tune_ok(connection: TransitionalConnection, method: methods.ConnectionTuneOk) -> None:
+def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
     """connection.tune-ok: accept the client's limits; the broker chooses for 0."""
     settings = connection.settings
     for name, wanted, offered in (
@@ -67,7 +68,7 @@ def tune_ok(connection: TransitionalConnection, method: methods.ConnectionTuneOk
     handshake.tune_ok(connection, method)
 
 
-def open_(connection: TransitionalConnection, method: methods.ConnectionOpen) -> None:
+def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     """connection.open: select the vhost. There is no redirection, so insist has no effect."""
     name = method.virtual_host
     if name not in connection.broker.vhosts:

@@ -17,7 +17,7 @@ from harebell.front.convert import converted
 from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, decode_typed, encode_typed
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+    from harebell.front.amqp_0_10_transitional.layer import TransitionalLayer
 
 _FIXED = 12
 _FLAGS = 2
@@ -45,7 +45,7 @@ def _first(class_id: int) -> int:
     return _CONTENT_TYPE if class_id == _TUNNEL else _HEADERS
 
 
-def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes:
+def lettered_header(layer: TransitionalLayer, payload: bytes) -> bytes:
     """Convert the header table of a content header from the peer to 0-9-1.
 
     Malformed headers are not changed; a later reader rejects them.
@@ -58,13 +58,13 @@ def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes
         table, end = decode_typed(raw, at)
     except ProtocolError:
         return payload
-    connection.note_dialect(table)
+    layer.note_dialect(table)
     if table.dialect is not FieldDialect.TYPED:
         return payload
     return payload[:_FIXED] + raw[:at] + encode_typed(table, FieldDialect.LETTERS) + raw[end:]
 
 
-def shown(connection: TransitionalConnection, message: Message) -> Message:
+def shown(layer: TransitionalLayer, message: Message) -> Message:
     """Convert a message to class basic, with headers that the peer can read."""
     if message.family != FAMILY_09:
         message = converted(message, FAMILY_09)
@@ -73,7 +73,7 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
         added[_OFFSET] = message.offset
     if message.deliveries > 0:
         added[_DELIVERIES] = message.deliveries
-    if connection.dialect is FieldDialect.LETTERS or not (message.has_headers or added):
+    if layer.dialect is FieldDialect.LETTERS or not (message.has_headers or added):
         return message
     raw = message.raw
     at = _place(raw)
@@ -82,7 +82,7 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
         table, end = decode_typed(raw, at)
     else:
         at = end = _after_encoding(raw)
-    dialect = connection.dialect
+    dialect = layer.dialect
     if (
         not added
         and isinstance(table, TypedTable)
@@ -96,13 +96,13 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
-def readable(connection: TransitionalConnection, raw: bytes, class_id: int) -> bytes:
+def readable(layer: TransitionalLayer, raw: bytes, class_id: int) -> bytes:
     """Convert the headers of a property list of a class other than basic for the peer."""
     at = _place(raw, _first(class_id))
-    if not at or connection.dialect is FieldDialect.LETTERS:
+    if not at or layer.dialect is FieldDialect.LETTERS:
         return raw
     table, end = decode_typed(raw, at)
-    return raw[:at] + encode_typed(table, connection.dialect) + raw[end:]
+    return raw[:at] + encode_typed(table, layer.dialect) + raw[end:]
 
 
 def _after_encoding(raw: bytes) -> int:

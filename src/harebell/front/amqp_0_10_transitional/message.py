@@ -14,6 +14,7 @@ from harebell.front.amqp_0_10_transitional import transferring
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.amqp_0_10_transitional.credit import Credit
 from harebell.front.amqp_0_10_transitional.deliveries import TransferConsumer, deliveries_of
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.queue import meant
 from harebell.front.amqp_0_10_transitional.transferring import references_of
 from harebell.front.common.access_tickets import READ as READING
@@ -145,9 +146,10 @@ def qos(channel: TransitionalChannel, method: m.MessageQos) -> None:
     deliveries = deliveries_of(channel)
     credit = deliveries.credit
     if method.global_:
-        if connection.credit is None:
-            connection.credit = Credit()
-        credit = connection.credit
+        layer = layer_of(connection)
+        if layer.credit is None:
+            layer.credit = Credit()
+        credit = layer.credit
     credit.size, credit.most = method.prefetch_size, method.prefetch_count
     channel.serve()
     deliveries.freed()

@@ -1,12 +1,15 @@
-"""The profile and the connection of transitional 0-10."""
+"""The profile of transitional 0-10."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from harebell.front.amqp_0_9_1.profile import Profile
 from harebell.front.amqp_0_10_transitional import frames, handshake
 from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
 from harebell.front.amqp_0_10_transitional.consumer import TransitionalConsumer
 from harebell.front.amqp_0_10_transitional.dispatch import HANDLERS
+from harebell.front.amqp_0_10_transitional.layer import TransitionalLayer
 from harebell.front.common.errors import Errors
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
 from harebell.wire.v09.reply_codes import NAMES_0_10T
@@ -28,5 +31,5 @@ PROFILE_0_10T = Profile(
     start=handshake.start,
     channel=TransitionalChannel,
     consumer=TransitionalConsumer,
-    channel_frame=frames.take,
+    layer=partial(TransitionalLayer, take=frames.take),
 )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.limits import SESSION_LIFETIME_SECONDS, SESSIONS_KEPT
 from harebell.front.amqp_0_10_transitional.completion import after
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.replay import Replay
 from harebell.front.common.admission import check_channel
 from harebell.front.common.event_exchange import channel_created
@@ -30,8 +31,8 @@ from harebell.wire.v09.methods_session import (
 
 if TYPE_CHECKING:
     from harebell.base.timers import Timer
+    from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
-    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
 
 _ID_BYTES = 16
 _CLASS = b"\0\x14"
@@ -91,14 +92,14 @@ class Session:
         self.channel.end()
 
 
-def _lifetime(connection: TransitionalConnection, wanted: int) -> int:
+def _lifetime(connection: Connection, wanted: int) -> int:
     """Return how long a session may live without a channel."""
     if len(connection.registry.sessions) >= SESSIONS_KEPT:
         return 0
     return min(wanted, SESSION_LIFETIME_SECONDS)
 
 
-def _new_identifier(connection: TransitionalConnection) -> bytes:
+def _new_identifier(connection: Connection) -> bytes:
     """Make a random UUID (RFC 4122, version 4)."""
     data = bytearray(connection.settings.rng(_ID_BYTES))
     data[6] = data[6] & 0x0F | 0x40
@@ -106,7 +107,7 @@ def _new_identifier(connection: TransitionalConnection) -> bytes:
     return bytes(data)
 
 
-def open_(connection: TransitionalConnection, number: int, wanted: int) -> None:
+def open_(connection: Connection, number: int, wanted: int) -> None:
     """session.open: a new session, attached to the channel."""
     check_channel(connection)
     channel: TransitionalChannel = connection.profile.channel(connection, number)
@@ -120,7 +121,7 @@ def open_(connection: TransitionalConnection, number: int, wanted: int) -> None:
     connection.send(number, SessionAttached(session.identifier, session.lifetime))
 
 
-def resume(connection: TransitionalConnection, number: int, identifier: bytes) -> None:
+def resume(connection: Connection, number: int, identifier: bytes) -> None:
     """session.resume: attach a detached session.
 
     A session of another user or vhost is refused like one that does not exist.
@@ -154,7 +155,7 @@ def resume(connection: TransitionalConnection, number: int, identifier: bytes) -
         channel.serve()
 
 
-def _refuse(connection: TransitionalConnection, number: int, code: int, text: str) -> None:
+def _refuse(connection: Connection, number: int, code: int, text: str) -> None:
     connection.log("error", f"{connection.peer}: channel {number}: {text}")
-    connection.ended.add(number)
+    layer_of(connection).ended.add(number)
     connection.send(number, SessionClosed(code, text))

@@ -17,6 +17,7 @@ from harebell.base.limits import REPLY_TEXT_BYTES
 from harebell.base.message import Message, Properties, new_message
 from harebell.front.amqp_0_9_1.special_properties import prepared
 from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.references import References, too_large
 from harebell.front.common.access_tickets import WRITE as WRITING
 from harebell.front.common.channel_details import details_of
@@ -50,8 +51,8 @@ from harebell.wire.v09.transfer import (
 from harebell.wire.v09.transitional_types import INLINE
 
 if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
-    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
 
 _TRANSFER = (120, 10)
 _TTL_MAX_MS = 315_360_000_000
@@ -65,7 +66,7 @@ _PLAIN = Properties(b"\0\0")
 
 def take(channel: TransitionalChannel, payload: bytes) -> None:
     """message.transfer, as it was received."""
-    transfer = read_transfer(payload, channel.connection.note_dialect)
+    transfer = read_transfer(payload, layer_of(channel.connection).note_dialect)
     check_ticket(channel, transfer.ticket, WRITING, _TRANSFER)
     exchange = _exchange(channel, transfer.destination)
     if transfer.kind == INLINE:
@@ -107,7 +108,7 @@ def references_of(channel: TransitionalChannel) -> References:
     return found
 
 
-def _checkpoints(connection: TransitionalConnection) -> Checkpoints:
+def _checkpoints(connection: Connection) -> Checkpoints:
     registry, clock = connection.registry, connection.broker.clock
     if registry.checkpoints is None:
         registry.checkpoints = Checkpoints(registry.gauge, lambda: clock.steady)

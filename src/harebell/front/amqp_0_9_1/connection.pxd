@@ -1,11 +1,12 @@
 cimport cython
 from harebell.base.message cimport Message, Properties
-from harebell.front.common.framed_connection cimport FramedConnection
+from harebell.front.common.base_connection cimport BaseConnection
 from harebell.front.amqp_0_9_1.channel_port cimport ChannelPort
 
-cdef class Connection(FramedConnection):
+cdef class Connection(BaseConnection):
     cdef public object profile
     cdef public object spec
+    cdef public object layer
     cdef public bint intercepts
     cdef public bint stamps
     cdef public bint qpid

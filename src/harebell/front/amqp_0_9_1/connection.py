@@ -14,10 +14,11 @@ from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.amqp_0_9_1.channel_port import ChannelPort
 from harebell.front.common.admission import check_channel
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_end import log_lost, release_owned
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.errors import describe, hard
 from harebell.front.common.event_exchange import channel_closed, channel_created
-from harebell.front.common.framed_connection import FramedConnection
 from harebell.front.common.login import LoginRefused
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
@@ -42,7 +43,7 @@ _IDS = 4
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
-class Connection(FramedConnection):
+class Connection(BaseConnection):
     """The server's side of one connection after its protocol header.
 
     Args:
@@ -51,6 +52,7 @@ class Connection(FramedConnection):
 
     Attributes:
         spec: its methods, and their codec.
+        layer: the sessions of a version that has them; None otherwise.
         confirming: channels with confirms to write at the end of the turn.
         known: the types of header values that the client knows, in versions of five types.
         qpid: whether the client was recognised as one of Qpid's, which have additional methods.
@@ -71,6 +73,7 @@ class Connection(FramedConnection):
         super().__init__(broker, users, registry, settings, peer, now, profile.version)
         self.profile = profile
         self.spec = profile.spec
+        self.layer = None if profile.layer is None else profile.layer()
         scanner = FrameScanner(self)
         scanner.tickets = profile.tickets
         scanner.work = registry.work
@@ -97,7 +100,7 @@ class Connection(FramedConnection):
 
     def log_loss(self) -> None:
         """Log what the peer left unfinished, on its channels too."""
-        super().log_loss()
+        log_lost(self)
         for number in sorted(self.closed_channels):
             text = f"{self.peer}: lost before channel.close-ok on channel {number}"
             self.log("error", text)
@@ -122,11 +125,17 @@ class Connection(FramedConnection):
 
     def send(self, channel: int, method: methods.Method) -> None:
         """Write a method."""
+        if self.layer is not None:
+            self.layer.send(self, channel, method)
+            return
         self.out.frame(METHOD, channel, self.spec.encode(method))
         self.touch()
 
     def send_content(self, channel: int, method: methods.Method, message: Message) -> None:
         """Write a method with a message's content; long output holds further input back."""
+        if self.layer is not None:
+            self.layer.send_content(self, channel, method, message)
+            return
         if message.family != FAMILY_09:
             message = converted(message, FAMILY_09)
         if self.profile.plain:
@@ -146,6 +155,8 @@ class Connection(FramedConnection):
 
     def has_begun(self) -> bool:
         """True if a message is received in part, or publishes wait for their commit."""
+        if self.layer is not None and self.layer.has_begun(self):
+            return True
         return any(channel.has_begun() for channel in self.channels.values())
 
     def drop_channel(self, channel: ClosableChannel) -> None:
@@ -156,6 +167,8 @@ class Connection(FramedConnection):
 
     def end_channel(self, channel: ClosableChannel, error: ProtocolError, text: str) -> None:
         """Close a channel because of its error."""
+        if self.layer is not None and self.layer.end_channel(self, channel, error, text):
+            return
         number = channel.number
         self.drop_channel(channel)
         self.closed_channels.add(number)
@@ -173,6 +186,8 @@ class Connection(FramedConnection):
         All consumers stop before messages are requeued; otherwise a channel's messages would be
         delivered to another channel of the same lost peer.
         """
+        if self.layer is not None:
+            self.layer.release(self)
         self.broker.events.actor = self.user.name
         left: list[Queue] = []
         for channel in self.channels.values():
@@ -181,7 +196,7 @@ class Connection(FramedConnection):
             self.drop_channel(channel)
         self.broker.leases.left(self)
         self.broker.stages.left(self)
-        self._let_go(left)
+        release_owned(self, left)
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -276,6 +291,9 @@ class Connection(FramedConnection):
     def _channel_frame(self, kind: int, number: int, payload: bytes) -> None:
         if self.state is not ConnectionState.OPEN:
             raise hard(504, f"frame on channel {number} before connection.open", 0, 0)
+        if self.layer is not None:
+            self.layer.channel_frame(self, kind, number, payload)
+            return
         channel = self.channels.get(number)
         if channel is None:
             self.frame_without_channel(kind, number, payload)

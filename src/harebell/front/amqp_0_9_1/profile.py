@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from harebell.base.errors import ProtocolError
+from harebell.base.message import Message
 from harebell.front.common.errors import Errors
 from harebell.wire.v09 import methods
 from harebell.wire.v09.spec import ProtocolSpec
@@ -18,6 +20,30 @@ from harebell.wire.v09.states import ConnectionTable
 
 Handlers = Mapping[type, Callable[[Any, Any], None]]
 """Method class -> handler, called with the connection or the channel, and the method."""
+
+
+class ChannelLayer(Protocol):
+    """What a version has between its frames and its channels."""
+
+    def send(self, connection: Any, channel: int, method: methods.Method) -> None:
+        """Write a method."""
+
+    def send_content(
+        self, connection: Any, channel: int, method: methods.Method, message: Message
+    ) -> None:
+        """Write a method with a message's content."""
+
+    def channel_frame(self, connection: Any, kind: int, channel: int, payload: bytes) -> None:
+        """Take a method, header or body frame on a channel of an open connection."""
+
+    def has_begun(self, connection: Any) -> bool:
+        """True if a message is received in part, in a way that its channel does not count."""
+
+    def end_channel(self, connection: Any, channel: Any, error: ProtocolError, text: str) -> bool:
+        """End a session because of its error; False for a channel without one."""
+
+    def release(self, connection: Any) -> None:
+        """Prepare the end of the connection, before its channels end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +69,7 @@ class Profile:
         echoed: further types that a client gets if it has sent them.
         tickets: whether the access ticket of a publish is checked.
         extensions: Harebell's own classes that the version has, by name; None announces none.
-        channel_frame: serves a frame on a channel in a version with sessions, called with the
-            connection and the frame.
+        layer: makes what a connection of a version with sessions has above the frames.
 
     Attributes:
         channel_ends: the first bytes of channel.close and close-ok, and the methods.
@@ -67,7 +92,7 @@ class Profile:
     echoed: frozenset[int] = frozenset()
     tickets: bool = False
     extensions: Mapping[str, int] | None = None
-    channel_frame: Callable[[Any, int, int, bytes], None] | None = None
+    layer: Callable[[], ChannelLayer] | None = None
     channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
 
     def __post_init__(self) -> None:

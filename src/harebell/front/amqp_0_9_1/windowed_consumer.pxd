@@ -7,8 +7,11 @@ cdef int _FAMILY
 cdef int _TOO_LONG
 cdef int _UNKNOWN
 
+@cython.locals(fits=int)
+cpdef bint window_admits(ChannelConsumer consumer, WindowedChannel channel) except -1
+
 cdef class WindowedConsumer(ChannelConsumer):
-    @cython.locals(channel=WindowedChannel, fits=int)
+    @cython.locals(channel=WindowedChannel)
     cpdef bint ready(self) except -1
     @cython.locals(channel=WindowedChannel, tag="unsigned long long")
     cpdef int deliver(self, Message message, long long position, bint redelivered) except -1

@@ -14,6 +14,23 @@ _TOO_LONG = TOO_LONG
 _UNKNOWN = UNKNOWN
 
 
+def window_admits(consumer: ChannelConsumer, channel: WindowedChannel) -> bool:
+    """True if flow is on, and the next message of the queue fits into the prefetch window."""
+    if channel.stopped:
+        return False
+    if channel.windowed and not consumer.no_ack:
+        fits = channel.window.admits(consumer.queue)
+        if fits == _UNKNOWN:
+            # The message is not in its queue yet, but in a later turn.
+            consumer.again()
+        if fits == _TOO_LONG and not consumer.waits:
+            consumer.waits = True
+            channel.wait_turn(consumer)
+        if fits in (_UNKNOWN, _TOO_LONG):
+            return False
+    return True
+
+
 class WindowedConsumer(ChannelConsumer):
     """Writes deliveries to the output of a connection of 0-8 or 0-9."""
 
@@ -22,19 +39,7 @@ class WindowedConsumer(ChannelConsumer):
     def ready(self) -> bool:
         """True if flow is on, and there is credit and room in the output."""
         channel: WindowedChannel = self._channel  # type: ignore[assignment]
-        if channel.stopped:
-            return False
-        if channel.windowed and not self.no_ack:
-            fits = channel.window.admits(self.queue)
-            if fits == _UNKNOWN:
-                # The message is not in its queue yet, but in a later turn.
-                self.again()
-            if fits == _TOO_LONG and not self.waits:
-                self.waits = True
-                channel.wait_turn(self)
-            if fits in (_UNKNOWN, _TOO_LONG):
-                return False
-        return ChannelConsumer.ready(self)
+        return window_admits(self, channel) and ChannelConsumer.ready(self)
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
         """Write basic.deliver with headers that the client can read."""

@@ -3,7 +3,7 @@ from harebell.base.arrivals cimport Arrivals
 from harebell.base.counters cimport Traffic
 from harebell.base.ports cimport Commit
 from harebell.front.common.connection_registry cimport ConnectionRegistry
-from harebell.front.common.turns cimport Account
+from harebell.front.common.turns cimport Account, Turns
 from harebell.kernels.frames cimport FrameSink
 from harebell.kernels.output cimport OutBuffer
 
@@ -48,7 +48,15 @@ cdef class BaseConnection(FrameSink):
     cdef public object shared
     cdef public Traffic traffic
     cdef public Arrivals arrivals
+    cdef public object scanner
+    cdef public bint deferred
+    cdef public bint departed
+    cdef public object tasks
 
+    @cython.locals(turns=Turns, byte_count=Py_ssize_t)
+    cpdef object receive(self, object data, double now)
+    cpdef int _take(self, object data) except -1
+    cpdef int _put_off(self) except -1
     cpdef int touch(self) except -1
     @cython.locals(byte_count="long long")
     cpdef list take_parts(self, double now)

@@ -31,8 +31,16 @@ class Principal(Protocol):
         """The user whose permissions are checked."""
 
 
-class ChannelLike(Principal, Protocol):
-    """A channel or a session, as far as permissions and events need it."""
+class ChannelLike(Protocol):
+    """A channel or a session, as far as permissions and events need it; a `Principal`, too."""
+
+    @property
+    def vhost(self) -> VHost:
+        """The vhost of the queues and exchanges."""
+
+    @property
+    def user(self) -> User:
+        """The user whose permissions are checked."""
 
     @property
     def counters(self) -> Counters:

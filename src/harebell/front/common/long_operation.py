@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.work import Step
-from harebell.front.common.framed_connection import FramedConnection
+from harebell.front.common.base_connection import BaseConnection
 
 
 class LongOperation:
@@ -29,7 +29,7 @@ class LongOperation:
         self._failed = failed
         self.late = False
 
-    def perform(self, connection: FramedConnection) -> None:
+    def perform(self, connection: BaseConnection) -> None:
         """Start the operation on the connection of the command."""
         connection.perform(self._try)
 

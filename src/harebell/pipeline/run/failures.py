@@ -22,7 +22,7 @@ _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\] ")
 _OUTSIDE = (ConnectionFailed, InvalidPath, NotAllowed)
 _RAISED_OUTSIDE = re.compile(
     r"^harebell\.client\.errors\.(?:ConnectionFailed|ConnectTimeout|AuthenticationFailed|"
-    r"LoginUnanswered|ProtocolMismatch|InvalidPath|NotAllowed): ",
+    r"ProtocolMismatch|InvalidPath|NotAllowed): ",
     re.MULTILINE,
 )
 _NOISE = re.compile(r" (?:SQLSTATE: \w+|SQLSTATE: \w+\s*;.*)$")

@@ -33,10 +33,6 @@ class ServerError(ControlError):
     """The address of the server, its password or its certificates cannot be used."""
 
 
-class LoginRefused(NotRunning):
-    """The broker refuses the user or the password."""
-
-
 class RemoteRefusal(ControlError):
     """The broker refused a command; the text is its reason."""
 
@@ -237,7 +233,7 @@ class Remote:
             return ControlError(f"{where} answered with status {status}, and is no Harebell broker")
         reason = str(answer.get("reason", status))
         if status == http.HTTPStatus.UNAUTHORIZED and answer.get("error") == _AUTHENTICATION:
-            return LoginRefused(f"{where} refuses the login of '{self._address.user}': {reason}")
+            return NotRunning(f"{where} refuses the login of '{self._address.user}': {reason}")
         return RemoteRefusal(f"the broker at {where} refused: {reason}")
 
 

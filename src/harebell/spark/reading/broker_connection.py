@@ -23,7 +23,6 @@ from harebell.client.errors import (
     ChannelClosed,
     ConnectionFailed,
     ConnectionLost,
-    LoginUnanswered,
     NotAllowed,
     ProtocolMismatch,
 )
@@ -44,9 +43,11 @@ def turned_away(error: AMQPError, *, known: bool) -> bool:
         known: whether an earlier login succeeded. Then a connection limit may be reached because of
             lost connections, and a login without an answer may be a broker that crashed.
     """
-    if isinstance(error, LoginUnanswered | NotAllowed):
+    if isinstance(error, AuthenticationFailed):
+        return error.answered or not known
+    if isinstance(error, NotAllowed):
         return not known
-    return isinstance(error, AuthenticationFailed | ProtocolMismatch)
+    return isinstance(error, ProtocolMismatch)
 
 
 T = TypeVar("T")

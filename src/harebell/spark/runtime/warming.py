@@ -195,7 +195,7 @@ def main(archive: Path) -> None:
                 "spark.sql.warehouse.dir": f"{directory}/warehouse",
             },
         )
-        gateway = session.sparkContext._gateway  # noqa: SLF001 - there is no public way to its end
+        gateway = getattr(session.sparkContext, "_gateway", None)
         teach(session, Path(directory))
         session.stop()
         assert gateway is not None, "a session here has a JVM"
