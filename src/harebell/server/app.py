@@ -310,7 +310,10 @@ class App:
             self.take_samples()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
         self.metrics_listeners = await serve_metrics(
-            self.config, lambda: self._metrics_source(context.login_attempts), self._trouble
+            self.config,
+            self._tls_context,
+            lambda: self._metrics_source(context.login_attempts),
+            self._trouble,
         )
         self._look_at_disk()
         self.timers.wake = self._wake_at

@@ -90,6 +90,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     collect_statistics_interval: int = limits.STATISTICS_SECONDS * 1000
     metrics_port: int | None = None
     metrics_host: str = "127.0.0.1"
+    metrics_tls_port: int | None = None
     metrics_per_object: bool = False
     auth_mechanisms: tuple[str, ...] | None = None
     password_hashing_module: str = SCRYPT
@@ -267,7 +268,8 @@ def _check_together(config: Config) -> None:
     if config.port is None and config.tls_port is None and not config.listen:
         raise ConfigError("port is none, and neither tls_port nor listen is set: set one of them")
     secure = [url for url in config.listen or () if url[0] == "amqps"]
-    if config.tls_port is None and not secure and not config.management_tls_port:
+    over_tls = config.management_tls_port or config.metrics_tls_port
+    if config.tls_port is None and not secure and not over_tls:
         for name in ("tls_cert", "tls_key", "tls_ca", "tls_key_password_file", "tls_ciphers"):
             if getattr(config, name) is not None:
                 raise ConfigError(f"{name} is set but tls_port is not: set tls_port to serve TLS")
@@ -285,10 +287,9 @@ def _check_together(config: Config) -> None:
 def _check_tls(config: Config) -> None:
     for name in ("tls_cert", "tls_key"):
         if getattr(config, name) is None:
-            key = "management_tls_port" if config.management_tls_port else "listen"
-            what = "listen has amqps" if key == "listen" else f"{key} is set"
-            if config.tls_port is not None:
-                what = "tls_port is set"
+            keys = ("tls_port", "management_tls_port", "metrics_tls_port")
+            served = [f"{key} is set" for key in keys if getattr(config, key) is not None]
+            what = served[0] if served else "listen has amqps"
             raise ConfigError(f"{what} but {name} is not: TLS needs the PEM file")
     if config.tls_port == config.port not in (0, None) and config.tls_host in (None, config.host):
         raise ConfigError(

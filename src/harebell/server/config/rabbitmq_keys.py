@@ -88,6 +88,8 @@ SAME = {
     "product.name": "compat_product",
     "product.version": "compat_version",
     "prometheus.return_per_object_metrics": "metrics_per_object",
+    "prometheus.ssl.ip": "metrics_host",
+    "prometheus.ssl.port": "metrics_tls_port",
     "prometheus.tcp.ip": "metrics_host",
     "prometheus.tcp.port": "metrics_port",
     "ssl_options.cacertfile": "tls_ca",
@@ -205,7 +207,7 @@ class Translation:
             self.values["log_file"] = "harebell.log"
             self.places["log_file"] = self.places["log_dir"]
         ssl = [name for name in self.values if name.startswith("tls_") and name != "tls_port"]
-        if not {"tls_port", "management_tls_port"} & set(self.values):
+        if not {"tls_port", "management_tls_port", "metrics_tls_port"} & set(self.values):
             for name in ssl:
                 place = self.places.pop(name)
                 del self.values[name]
@@ -357,17 +359,18 @@ def _retention(translation: Translation, line: Line, found: tuple[str, ...]) -> 
     translation.put(name, changed, line)
 
 
-_MANAGEMENT_TLS = {"cacertfile": "tls_ca", "certfile": "tls_cert", "keyfile": "tls_key"}
+_HTTP_TLS = {"cacertfile": "tls_ca", "certfile": "tls_cert", "keyfile": "tls_key"}
 
 
-@_rule("management.ssl.cacertfile", sets=("tls_ca",))
-@_rule("management.ssl.certfile", sets=("tls_cert",))
-@_rule("management.ssl.keyfile", sets=("tls_key",))
-def _management_tls(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+@_rule("management.ssl.cacertfile", "prometheus.ssl.cacertfile", sets=("tls_ca",))
+@_rule("management.ssl.certfile", "prometheus.ssl.certfile", sets=("tls_cert",))
+@_rule("management.ssl.keyfile", "prometheus.ssl.keyfile", sets=("tls_key",))
+def _http_tls(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     """Use the files for AMQP too: Harebell has one certificate for all its ports."""
-    name = _MANAGEMENT_TLS[line.segments[2]]
+    name = _HTTP_TLS[line.segments[2]]
     if translation.values.setdefault(name, line.value) != line.value:
-        translation.warn(line, "has no effect: the HTTP API uses the files of ssl_options")
+        used = translation.places[name].shown
+        translation.warn(line, f"has no effect: all ports have one certificate, that of {used}")
     else:
         translation.places.setdefault(name, Place(line.shown, str(line.path)))
 

@@ -271,6 +271,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("metrics_host", address, "Address of the metrics and probes."),
     Setting(
+        "metrics_tls_port",
+        whole(0, PORT_MAX),
+        "Port of metrics over TLS, with the certificate of tls_cert; 0 for none.",
+    ),
+    Setting(
         "metrics_per_object",
         switch,
         "Give a sample for each queue, channel and connection at /metrics, not sums.",

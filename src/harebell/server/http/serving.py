@@ -20,11 +20,11 @@ def port_of(config: Config) -> int:
     """Return the port for plain HTTP; 0 for none.
 
     By default that is 15672, and none for a broker that takes a free port for AMQP: several of
-    them may run on one machine.
+    them may run on one machine. A port for TLS alone is the only one, as in RabbitMQ.
     """
     if config.management_port is not None:
         return config.management_port
-    return 0 if config.port == 0 else MANAGEMENT_PORT
+    return 0 if config.port == 0 or config.management_tls_port else MANAGEMENT_PORT
 
 
 async def serve_http(

@@ -9,6 +9,7 @@ from harebell.server.http.listening import INSTALL, HttpListener, is_installed, 
 from harebell.server.net.tls import StartError
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
     from harebell.server.config import Config
@@ -16,37 +17,40 @@ if TYPE_CHECKING:
 
 
 def port_of(config: Config) -> int:
-    """Return the port of the metrics; 0 for none.
+    """Return the port of the metrics over plain HTTP; 0 for none.
 
     By default that is 15692, and none for a broker that takes a free port for AMQP: several of
-    them may run on one machine.
+    them may run on one machine. A port for TLS alone is the only one, as in RabbitMQ.
     """
     if config.metrics_port is not None:
         return config.metrics_port
-    return 0 if config.port == 0 else METRICS_PORT
+    return 0 if config.port == 0 or config.metrics_tls_port else METRICS_PORT
 
 
 async def serve_metrics(
-    config: Config, source: Callable[[], Source], trouble: Callable[[], str]
+    config: Config,
+    tls: Callable[[], ssl.SSLContext],
+    source: Callable[[], Source],
+    trouble: Callable[[], str],
 ) -> list[HttpListener]:
-    """Open the listener for metrics and probes, if there is to be one.
+    """Open the listeners for metrics and probes.
 
     Args:
         config: the configuration.
+        tls: returns the TLS context for new connections.
         source: returns what the metrics are read from.
         trouble: returns why the broker cannot serve clients; "" if it can.
 
     Raises:
-        StartError: the port cannot be listened on, or packages are missing for a configured port.
+        StartError: a port cannot be listened on, or packages are missing for a configured port.
     """
-    port = port_of(config)
-    if not port:
+    port, tls_port = port_of(config), config.metrics_tls_port or 0
+    if not (port or tls_port):
         return []
     if not is_installed():
-        if config.metrics_port:
-            raise StartError(
-                f"metrics_port is set, and the packages for HTTP are missing: {INSTALL}"
-            )
+        if config.metrics_port or tls_port:
+            key = "metrics_port" if config.metrics_port else "metrics_tls_port"
+            raise StartError(f"{key} is set, and the packages for HTTP are missing: {INSTALL}")
         return []
     # Imported here, so that a broker without metrics starts as fast as before.
     from harebell.server.metrics.application import MetricsApplication
@@ -54,4 +58,9 @@ async def serve_metrics(
 
     scraper = Scraper(source(), config.compat_version)
     app = MetricsApplication(scraper, trouble, per_object=config.metrics_per_object)
-    return [await open_listener(app, config.metrics_host, port, "metrics_port")]
+    host, listeners = config.metrics_host, []
+    if port:
+        listeners.append(await open_listener(app, host, port, "metrics_port"))
+    if tls_port:
+        listeners.append(await open_listener(app, host, tls_port, "metrics_tls_port", tls))
+    return listeners

@@ -75,6 +75,7 @@ HONOURED: list[tuple[str, str, Any]] = [
     ("management.path_prefix = /m", "management_path_prefix", "/m"),
     ("management.cors.max_age = 5", "management_cors_max_age", 5),
     ("prometheus.tcp.port = 2", "metrics_port", 2),
+    ("prometheus.ssl.ip = 127.0.0.2", "metrics_host", "127.0.0.2"),
     ("prometheus.return_per_object_metrics = true", "metrics_per_object", True),
 ]
 
