@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.cli.health import STAGES
+from harebell.cli.verbs.health import STAGES
 from tests.cli.conftest import Harebell, run_harebell
 from tests.running import RunningBroker, running_broker
 

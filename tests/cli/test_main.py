@@ -81,12 +81,12 @@ def test_the_command_loads_nothing_heavy_before_it_knows_the_verb() -> None:
 
 
 def test_status_needs_no_event_loop_and_no_client() -> None:
-    modules = loaded("import harebell.cli.status")
+    modules = loaded("import harebell.cli.verbs.status")
     assert not modules.intersection({"asyncio", "ssl", "rich", "uvloop", "harebell.client"})
 
 
 def test_serve_needs_no_client_and_no_terminal_library() -> None:
-    modules = loaded("import harebell.cli.serve, harebell.server.app")
+    modules = loaded("import harebell.cli.verbs.serve, harebell.server.app")
     assert not modules.intersection({"rich", "harebell.client", "pyarrow", "pyspark", "difflib"})
 
 
@@ -104,7 +104,7 @@ def test_a_verb_that_asks_a_broker_loads_nothing_of_one() -> None:
 
 RUN_AND_STOP = """
 import os, signal, sys
-import harebell.cli.serve as verb
+import harebell.cli.verbs.serve as verb
 
 def announce(app, config):
     os.kill(os.getpid(), signal.SIGTERM)

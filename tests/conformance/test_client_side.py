@@ -10,8 +10,8 @@ import pytest
 
 from harebell.base.message import Message, Properties
 from harebell.client.errors import AuthenticationFailed, ProtocolMismatch
-from harebell.client.protocol.core import CoreConnection
 from harebell.client.protocol.life import ConnectionPhase
+from harebell.client.protocol.v09.core import CoreConnection
 from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1

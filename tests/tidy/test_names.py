@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.tidy.sources import SOURCE, python_files, tree
 
 REPLACED_MODULES = {
-    "client/core010": "client/protocol/core010",
+    "client/core010": "client/protocol/v010/core",
     "kernels/foresight": "kernels/prefetch",
     "kernels/positions": "kernels/settled_bitmap",
     "pipeline/lakes": "pipeline/sql/tables",

@@ -36,7 +36,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("name", ["click", "harebell.cli.main", "harebell.cli.status", "msgspec"])
+@pytest.mark.parametrize(
+    "name", ["click", "harebell.cli.main", "harebell.cli.verbs.status", "msgspec"]
+)
 def test_ctrl_c_at_the_start_ends_it_without_a_word(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_AT.format(name=name)],

@@ -66,7 +66,7 @@ class Verbs(click.Group):
 
             return group_of(NOUNS[cmd_name])
         module = cmd_name.replace("-", "_")
-        command = getattr(import_module(f"harebell.cli.{module}"), module)
+        command = getattr(import_module(f"harebell.cli.verbs.{module}"), module)
         assert isinstance(command, click.Command)
         return command
 

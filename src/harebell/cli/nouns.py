@@ -2,7 +2,7 @@
 
 An action sends a command to the broker on a data directory, and prints the answer. Arguments, help
 and messages come from the description of the command. The actions of `definitions`, which read and
-write files, are in `harebell.cli.definitions`.
+write files, are in `harebell.cli.verbs.definitions`.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def group_of(noun: Noun) -> NounGroup:
             continue
         group.add_command(_by_hand(command) or action_of(command))
     if noun.name == "config":
-        from harebell.cli.config import ACTIONS
+        from harebell.cli.verbs.config import ACTIONS
 
         for action in ACTIONS:
             group.add_command(action)
@@ -271,7 +271,7 @@ def _by_hand(command: Command) -> click.Command | None:
     """Return the action of a command that reads or writes a file; None for other commands."""
     if command.noun.name != "definitions":
         return None
-    from harebell.cli.definitions import ACTIONS
+    from harebell.cli.verbs.definitions import ACTIONS
 
     return ACTIONS[command.verb]
 

@@ -12,8 +12,8 @@ import click
 
 from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
-from harebell.cli.sql import print_rows, session
 from harebell.cli.verb import WrongUsage
+from harebell.cli.verbs.sql import print_rows, session
 from harebell.client.url import URL, URLError
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 import harebell.admin.commands
 from harebell.admin.catalog import NOUNS, Noun, commands, find
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, MONITORING, POLICYMAKER, plural
-from harebell.cli.config import ACTIONS as LOCAL_ACTIONS
 from harebell.cli.main import harebell as harebell_verb
 from harebell.cli.nouns import group_of
+from harebell.cli.verbs.config import ACTIONS as LOCAL_ACTIONS
 from tests.unit.server.control.test_dispatcher import World
 
 FILE = '''

@@ -106,7 +106,7 @@ def test_a_broker_that_is_uncompiled_by_accident_warns_at_its_start(
     serve = ["serve", "--port", "0", "--data-dir", str(tmp_path / "data")]
     code = f"""
 import os, signal, sys
-from harebell.cli import serve
+from harebell.cli.verbs import serve
 serve.announce = lambda app, config: os.kill(os.getpid(), signal.SIGTERM)
 from harebell.__main__ import main
 sys.argv[1:] = {serve!r}

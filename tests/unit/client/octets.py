@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
-from harebell.client.protocol.channel import CoreChannel
-from harebell.client.protocol.core import CoreConnection
+from harebell.client.protocol.v09.channel import CoreChannel
+from harebell.client.protocol.v09.core import CoreConnection
 from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1

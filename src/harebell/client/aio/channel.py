@@ -22,10 +22,10 @@ from harebell.client.message import (
 )
 from harebell.client.protocol import leases, stages
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel as Core
 from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
 from harebell.client.protocol.shared_channel import SharedChannel, delivered_by_get
+from harebell.client.protocol.v09.channel import CoreChannel as Core
 from harebell.client.protocol.verbs import Verbs
 
 if TYPE_CHECKING:

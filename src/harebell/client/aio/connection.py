@@ -23,9 +23,6 @@ from harebell.client.errors import (
     RecoveryFailed,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel as CoreChannel
-from harebell.client.protocol.core import CoreConnection as Core
-from harebell.client.protocol.core import Random, new_core
 from harebell.client.protocol.recovery import (
     Backoff,
     Recovery,
@@ -37,6 +34,9 @@ from harebell.client.protocol.recovery import (
 )
 from harebell.client.protocol.reports import Reports
 from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.v09.channel import CoreChannel as CoreChannel
+from harebell.client.protocol.v09.core import CoreConnection as Core
+from harebell.client.protocol.v09.core import Random, new_core
 from harebell.client.url import URL
 from harebell.wire.v09 import extensions
 

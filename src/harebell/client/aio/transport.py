@@ -13,7 +13,7 @@ from typing import Any, cast
 from harebell.base.limits import READ_BUFFER_BYTES, TICK_LATE_SECONDS
 from harebell.client import tls
 from harebell.client.errors import ConnectionFailed, ConnectTimeout
-from harebell.client.protocol.core import CoreConnection as Core
+from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.url import URL
 
 

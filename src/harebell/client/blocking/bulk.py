@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from harebell.base.limits import BULK_READS_AHEAD
 from harebell.client.bulk import ALL_COLUMNS, ArrowBatch
-from harebell.client.protocol.channel import CoreChannel
+from harebell.client.protocol.v09.channel import CoreChannel
 
 _SPARSEST = 256
 """Maximum positions per message in a piece: priority queues have gaps."""

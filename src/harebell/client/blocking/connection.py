@@ -21,7 +21,6 @@ from harebell.client.errors import (
     RecoveryFailed,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.core import Random, new_core
 from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.recovery import (
     Backoff,
@@ -35,6 +34,7 @@ from harebell.client.protocol.recovery import (
 )
 from harebell.client.protocol.reports import Reports
 from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.v09.core import Random, new_core
 from harebell.client.url import URL
 from harebell.wire.v09 import extensions
 

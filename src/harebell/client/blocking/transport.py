@@ -17,7 +17,7 @@ from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.client import tls
 from harebell.client.blocking.shared_socket import SharedSocket
 from harebell.client.errors import ConcurrentUse, ConnectionFailed, ConnectTimeout
-from harebell.client.protocol.core import CoreConnection as Core
+from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.url import URL
 
 _BEATS = 3

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from harebell.base.message import Properties
 from harebell.client.errors import AMQPError
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.dialect import ClientDialect
+from harebell.client.protocol.v09.dialect import ClientDialect
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameScanner, OutBuffer
 

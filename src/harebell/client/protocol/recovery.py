@@ -26,10 +26,10 @@ from harebell.client.errors import (
     ReplyError,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import Mode
-from harebell.client.protocol.core import CoreConnection, Random
 from harebell.client.protocol.topology import ChannelRecord, Topology
+from harebell.client.protocol.v09.channel import CoreChannel
+from harebell.client.protocol.v09.core import CoreConnection, Random
 from harebell.wire.v09 import methods as m
 
 _GROWTH = 2.0

@@ -17,8 +17,8 @@ from harebell.base.message import Properties
 from harebell.client.errors import AMQPError, CallTimeout, ConnectionLost, PublishReturned
 from harebell.client.message import Body, Delivered, encode_once, octets
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.confirms import MANDATORY
+from harebell.client.protocol.v09.channel import CoreChannel
 
 DIRECT = "amq.rabbitmq.reply-to"
 _WITHOUT_DIRECT = ("0-10", "0-10t")

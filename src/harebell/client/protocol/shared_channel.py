@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from harebell.client.errors import AMQPError, PublishReturned
 from harebell.client.message import Delivered
-from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import ChannelPhase, Got
 from harebell.client.protocol.confirms import Confirm
 from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.v09.channel import CoreChannel
 
 
 class SharedConnection(Protocol):

@@ -13,7 +13,7 @@ import pytest
 from harebell.client.blocking import shared_socket as blocking_socket
 from harebell.client.blocking import transport as blocking_link
 from harebell.client.blocking.transport import BlockingTransport
-from harebell.client.protocol.core import CoreConnection
+from harebell.client.protocol.v09.core import CoreConnection
 from harebell.client.url import URL
 from tests.interleaving import Lock, explore, point
 

@@ -6,7 +6,7 @@ import pytest
 
 from harebell.client.errors import ExtensionMissing, Fenced, LeaseLost
 from harebell.client.protocol import leases
-from harebell.client.protocol.channel import CoreChannel
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.wire.v09 import lease as wire
 from harebell.wire.v09 import methods as m
 from tests.unit.client.octets import Peer

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from harebell.client.errors import ClientClosed, ConnectionFailed, ConnectionLost, ConnectTimeout
-from harebell.client.protocol import core, core010
 from harebell.client.protocol.life import ConnectionPhase, Life
+from harebell.client.protocol.v010 import core as core010
+from harebell.client.protocol.v09 import core
 from harebell.client.url import URL
 from harebell.wire.v010 import controls
 from harebell.wire.v09 import methods as m
 from tests.unit.client.octets import Peer, method_frame
-from tests.unit.client.protocol.test_core010 import START, octets
+from tests.unit.client.protocol.v010.test_core import START, octets
 
 _BEGUN = 100.0
 _URL = "amqp://broker.example?connection_timeout=2000"

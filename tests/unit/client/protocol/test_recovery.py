@@ -17,10 +17,10 @@ from harebell.client.errors import (
     NotFound,
     closed_connection,
 )
-from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import CoreConsumer
 from harebell.client.protocol.recovery import Backoff, Recovery, recoverable, replay, resend, wanted
 from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.verbs import QueueInfo
 from harebell.wire.v09 import methods as m
 from tests.unit.client.octets import Peer

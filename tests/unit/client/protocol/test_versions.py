@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from harebell.client.protocol.core import new_core
+from harebell.client.protocol.v09.core import new_core
 from harebell.client.url import URL
 
 HEADERS = {

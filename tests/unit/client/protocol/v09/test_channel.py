@@ -20,8 +20,8 @@ from harebell.client.errors import (
     PublishReturned,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import ChannelPhase, Mode
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.frames import BODY, HEADER, FrameSink

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harebell.cli.publish import bodies_of, repeated
 from harebell.cli.verb import Failure
+from harebell.cli.verbs.publish import bodies_of, repeated
 
 
 def test_an_argument_is_one_body_or_one_per_line() -> None:

@@ -6,7 +6,7 @@
     0-9-1    0 0 9 1     0-9                     that has them                   all of RabbitMQ's
     0-10t    1 1 99 0    0-10                    every command is completed      its own
 
-Final 0-10 has frames of its own; see `harebell.client.protocol.core010`.
+Final 0-10 has frames of its own; see `harebell.client.protocol.v010.core`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from harebell.client.errors import (
     ConnectionLost,
     ProtocolMismatch,
 )
-from harebell.client.protocol.core010 import PROTOCOL_HEADER, CoreConnection010
 from harebell.client.protocol.life import ConnectionPhase
+from harebell.client.protocol.v010.core import PROTOCOL_HEADER, CoreConnection010
 from harebell.client.url import URL
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.wire.v010 import controls

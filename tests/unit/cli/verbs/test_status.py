@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.cli.status import duration, octets, rows
+from harebell.cli.verbs.status import duration, octets, rows
 
 
 def overview(**changed: Any) -> dict[str, Any]:

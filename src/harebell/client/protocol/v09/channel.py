@@ -27,7 +27,6 @@ from harebell.client.errors import (
     closed_channel,
 )
 from harebell.client.message import ReturnedMessage
-from harebell.client.protocol.assembly import ContentAssembly
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import (
     ChannelPhase,
@@ -44,6 +43,7 @@ from harebell.client.protocol.channel_parts import (
     nothing,
 )
 from harebell.client.protocol.confirms import Confirm, ConfirmTracker, ConfirmWaiter
+from harebell.client.protocol.v09.assembly import ContentAssembly
 from harebell.client.protocol.verbs import Verbs
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.bulk import BulkBatch

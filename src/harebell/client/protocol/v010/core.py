@@ -27,11 +27,11 @@ from harebell.client.errors import (
     UnsupportedByVersion,
     closed_connection,
 )
-from harebell.client.protocol import handshake
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import Recorder
 from harebell.client.protocol.life import ConnectionPhase, Life
-from harebell.client.protocol.session010 import CoreSession
+from harebell.client.protocol.v010.session import CoreSession
+from harebell.client.protocol.v09 import handshake
 from harebell.client.url import PLAIN, URL
 from harebell.kernels.segments import (
     BODY,

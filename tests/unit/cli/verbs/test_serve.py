@@ -9,7 +9,7 @@ import click
 import pytest
 
 from harebell.auth.users import User, Users
-from harebell.cli.serve import announce, exposure_warning, serve
+from harebell.cli.verbs.serve import announce, exposure_warning, serve
 from harebell.server.config import Config
 from harebell.server.config.settings import SETTINGS
 

@@ -27,13 +27,13 @@ from harebell.client.errors import (
     UnsupportedByVersion,
     closed_connection,
 )
-from harebell.client.protocol import handshake
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel
-from harebell.client.protocol.channel010t import TransitionalChannel
 from harebell.client.protocol.channel_parts import Recorder
-from harebell.client.protocol.dialect import TRANSITIONAL, dialect_of
 from harebell.client.protocol.life import ConnectionPhase, Life
+from harebell.client.protocol.v09 import handshake
+from harebell.client.protocol.v09.channel import CoreChannel
+from harebell.client.protocol.v09.dialect import TRANSITIONAL, dialect_of
+from harebell.client.protocol.v09.transitional_channel import TransitionalChannel
 from harebell.client.url import FINAL, URL
 from harebell.wire.v09 import extensions
 from harebell.wire.v09 import methods as m
@@ -337,7 +337,7 @@ def new_core(url: URL, now: float, properties: dict[str, Any], rng: Random) -> C
     if url.version != FINAL:
         return CoreConnection(url, now, properties)
     # Imported on demand: the codec of 0-10 loads slowly, and most programs never use it.
-    from harebell.client.protocol.core010 import CoreConnection010
+    from harebell.client.protocol.v010.core import CoreConnection010
 
     nonce = f"harebell-{int(rng.random() * _NONCE_MAX):014x}"
     # It has the verbs and attributes of CoreConnection, over other frames.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed, ProtocolMismatch
-from harebell.client.protocol import handshake
+from harebell.client.protocol.v09 import handshake
 from harebell.client.url import URL
 from harebell.wire.v09.fields import decode_table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harebell.cli.spark import spark
+from harebell.cli.verbs.spark import spark
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.client.errors import UnsupportedByVersion
-from harebell.client.protocol.dialect import dialect_of
+from harebell.client.protocol.v09.dialect import dialect_of
 from harebell.wire.v09 import methods as m
 
 

@@ -19,9 +19,9 @@ import msgspec
 from harebell.base.message import Message as WireMessage
 from harebell.client.errors import AMQPError, UnsupportedByVersion
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import Host, Mode
 from harebell.client.protocol.confirms import MANDATORY, ConfirmWaiter
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.methods_session import ExecutionComplete, ExecutionFlush
 from harebell.wire.v09.typed_fields import FieldDialect, encode_typed

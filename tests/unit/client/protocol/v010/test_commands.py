@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.client.errors import UnsupportedByVersion
-from harebell.client.protocol.commands010 import plan
+from harebell.client.protocol.v010.commands import plan
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010.structs import QueueQueryResult
 from harebell.wire.v09 import methods as m

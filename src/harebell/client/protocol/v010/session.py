@@ -25,11 +25,11 @@ from harebell.client.errors import (
     closed_channel,
 )
 from harebell.client.message import ReturnedMessage
-from harebell.client.protocol import commands010 as plans
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, ConfirmWaiter
+from harebell.client.protocol.v010 import commands as plans
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.wire.convert.final import delivered_by, from_basic, to_basic
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.errors import ProtocolError
-from harebell.client.protocol.assembly import ContentAssembly
+from harebell.client.protocol.v09.assembly import ContentAssembly
 from harebell.wire.v09 import methods as m
 
 

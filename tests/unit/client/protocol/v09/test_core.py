@@ -17,8 +17,8 @@ from harebell.client.errors import (
     ProtocolMismatch,
     UnsupportedByVersion,
 )
-from harebell.client.protocol.dialect import dialect_of
 from harebell.client.protocol.life import ConnectionPhase
+from harebell.client.protocol.v09.dialect import dialect_of
 from harebell.wire.v09 import methods as m
 from tests.unit.client.octets import Peer, method_frame
 

@@ -14,8 +14,8 @@ import click
 from harebell.base.errors import DiskError, StoreError
 from harebell.base.limits import EXIT_DISK
 from harebell.base.printable import printable
-from harebell.cli.status import octets
 from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, echo
+from harebell.cli.verbs.status import octets
 
 if TYPE_CHECKING:
     from harebell.store.check import Holding, Survey

@@ -1,0 +1,1 @@
+"""Final AMQP 0-10, without I/O."""
