@@ -55,6 +55,7 @@ class NodeFacts:
         disk_free_limit: below it publishers are blocked.
         disk_alarm: whether the disk is short.
         run_queue: users whose work waits for another turn.
+        sync_ms: the mean duration of the syncs of commits, in milliseconds.
         figures: what is sampled, such as `mem_used`.
         certificates: those of the TLS listeners.
     """
@@ -74,6 +75,7 @@ class NodeFacts:
     disk_free_limit: int = 0
     disk_alarm: bool = False
     run_queue: int = 0
+    sync_ms: float = 0.0
     figures: dict[str, int] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
 

@@ -127,6 +127,7 @@ def node_row(context: AdminContext, wanted: Range | None) -> Row:
         "metrics_gc_queue_length": _SPENT,
         "ra_open_file_metrics": {"ra_log_wal": 0, "ra_log_segment_writer": 0},
         **sampled,
+        "io_sync_avg_time": facts.sync_ms,
         **churn_rates(context),
     }
 

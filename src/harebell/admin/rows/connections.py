@@ -70,7 +70,7 @@ def connection_row(
 
     peer, vhost, traffic = connection.peer, connection.vhost, connection.traffic
     state = connection.state.value
-    given = connection.client_properties.get("connection_name")
+    given, session = connection.client_properties.get("connection_name"), peer.session
     age = context.clock() - connection.connected_at
     octets = with_details(
         {"recv_oct": traffic.recv_oct, "send_oct": traffic.send_oct},
@@ -107,13 +107,13 @@ def connection_row(
         "send_oct_details": octets.get("send_oct_details", {}),
         "send_cnt": traffic.send_cnt,
         "send_pend": connection.out.size,
-        "ssl_protocol": None,
-        "ssl_key_exchange": None,
-        "ssl_cipher": None,
-        "ssl_hash": None,
-        "peer_cert_subject": peer.certificate or None,
-        "peer_cert_issuer": None,
-        "peer_cert_validity": None,
+        "ssl_protocol": None if session is None else session.protocol,
+        "ssl_key_exchange": None if session is None else session.key_exchange,
+        "ssl_cipher": None if session is None else session.cipher,
+        "ssl_hash": None if session is None else session.hash,
+        "peer_cert_subject": None if session is None else session.subject or None,
+        "peer_cert_issuer": None if session is None else session.issuer or None,
+        "peer_cert_validity": None if session is None else session.validity or None,
         "garbage_collection": GARBAGE_COLLECTION,
         "reductions": 0,
         "reductions_details": NO_RATE,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harebell.front.common.tls_session import TlsSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,7 @@ class Peer:
         dialect: the version that the header `AMQP 1 1 0 10` means on its listener: "0-10", or
             "0-10t" for the transitional 0-10, which begins with the same bytes.
         certificate: the name in its verified TLS certificate; "" without one.
+        session: its TLS session; None before the end of the handshake.
     """
 
     address: str
@@ -27,6 +32,7 @@ class Peer:
     host_port: int = 0
     dialect: str = "0-10"
     certificate: str = ""
+    session: TlsSession | None = None
 
     def __str__(self) -> str:
         return f"{self.address}:{self.port}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,34 @@ def login_name(certificate: Mapping[str, Any] | None, part: str) -> str:
     if part == COMMON_NAME:
         names = [v for group in subject for name, v in group if name == "commonName"]
         return names[-1] if names else ""
+    return distinguished_name(subject)
+
+
+def distinguished_name(groups: Sequence[Sequence[tuple[str, str]]]) -> str:
+    """Return a subject or issuer in RabbitMQ's format.
+
+    Args:
+        groups: as `ssl.SSLSocket.getpeercert` has them.
+    """
     return ",".join(
         "+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in group)
-        for group in reversed(subject)
+        for group in reversed(groups)
+    )
+
+
+def validity(certificate: Mapping[str, Any]) -> str:
+    """Return from when and until when a certificate is valid; "" if it does not say it.
+
+    Args:
+        certificate: the result of `ssl.SSLSocket.getpeercert`.
+    """
+    # Imported here, because the configuration imports this module, and the command line that.
+    import ssl
+
+    ends = [certificate[name] for name in ("notBefore", "notAfter") if name in certificate]
+    seconds = [ssl.cert_time_to_seconds(each) for each in ends]
+    return " - ".join(
+        datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for each in seconds
     )
 
 

@@ -27,12 +27,17 @@ from harebell.base.limits import (
 )
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.peer import Peer
+from harebell.front.common.tls_session import TlsSession
 from harebell.server.net.acceptor import cut
-from harebell.server.net.certificate import login_name
+from harebell.server.net.certificate import distinguished_name, login_name, validity
+from harebell.server.net.cipher_suite import cipher_suite
 from harebell.server.net.long_output import LongOutput
 from harebell.wire import FINAL_0_10
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from ssl import SSLObject
+
     from harebell.server.app import App
     from harebell.server.net.tls import ServerTls
 
@@ -101,8 +106,13 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if connection is None or connection.closing:
             self.transport.abort()
             return
-        name = login_name(transport.get_extra_info("peercert"), self._app.config.tls_login_from)
-        connection.peer = replace(connection.peer, certificate=name)
+        session = transport.get_extra_info("ssl_object")
+        certificate = session.getpeercert() or {}
+        connection.peer = replace(
+            connection.peer,
+            certificate=login_name(certificate, self._app.config.tls_login_from),
+            session=_session(session, certificate),
+        )
 
     def secure(self, link: socket.socket) -> None:
         """Create the connection of an accepted socket, and start its TLS handshake."""
@@ -377,3 +387,20 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if connection is not None:
             connection.eof()
             self._app.flush_soon()
+
+
+def _session(session: SSLObject, certificate: Mapping[str, Any]) -> TlsSession:
+    """Return what a handshake ended with.
+
+    Args:
+        session: the session.
+        certificate: the peer's, as `SSLObject.getpeercert` gives it.
+    """
+    cipher = session.cipher()
+    return TlsSession(
+        (session.version() or "").lower(),
+        *cipher_suite(cipher[0] if cipher else ""),
+        distinguished_name(certificate.get("subject", ())),
+        distinguished_name(certificate.get("issuer", ())),
+        validity(certificate),
+    )

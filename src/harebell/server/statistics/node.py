@@ -12,6 +12,7 @@ from harebell.server.net.certificate import certificates_in
 from harebell.server.statistics.process import figures
 
 if TYPE_CHECKING:
+    from harebell.base.histogram import Histogram
     from harebell.server.app import App
 
 _MS = 1000
@@ -41,10 +42,20 @@ def sampled(app: App) -> dict[str, int]:
         "io_read_bytes": process.read_bytes,
         "io_write_count": process.writes,
         "io_write_bytes": process.written_bytes,
-        "io_sync_count": app.storage.store.commit.done,
+        "io_sync_count": sum(each.count for each in _syncs(app)),
         "mnesia_disk_tx_count": app.storage.store.commit.done,
     }
     return {name: known.get(name, 0) for name in FIGURES}
+
+
+def _syncs(app: App) -> tuple[Histogram, ...]:
+    """Return the durations of the syncs of commits: in the sync thread, and elsewhere."""
+    return app.flusher.syncs, app.storage.files.syncs
+
+
+def _mean_ms(syncs: tuple[Histogram, ...]) -> float:
+    count = sum(each.count for each in syncs)
+    return round(sum(each.total for each in syncs) * _MS / count, 3) if count else 0.0
 
 
 def facts(app: App) -> NodeFacts:
@@ -75,6 +86,7 @@ def facts(app: App) -> NodeFacts:
         disk_free_limit=app.storage.free_limit,
         disk_alarm=app.registry.short,
         run_queue=app.registry.turns.waiting,
+        sync_ms=_mean_ms(_syncs(app)),
         figures=sampled(app),
         certificates=tuple(each for file in sorted(used) for each in certificates_in(file)),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.server.net.certificate import COMMON_NAME, DISTINGUISHED_NAME, login_name
+from harebell.server.net.certificate import COMMON_NAME, DISTINGUISHED_NAME, login_name, validity
 
 ANN: dict[str, Any] = {
     "subject": (
@@ -33,3 +33,11 @@ def test_the_name_is_the_part_of_the_subject_that_was_asked_for(
     certificate: dict[str, Any] | None, part: str, name: str
 ) -> None:
     assert login_name(certificate, part) == name
+
+
+def test_the_validity_is_two_moments_in_utc() -> None:
+    found = validity(
+        {"notBefore": "Jan  5 09:34:43 2026 GMT", "notAfter": "Dec 31 23:59:59 2049 GMT"}
+    )
+    assert found == "2026-01-05T09:34:43Z - 2049-12-31T23:59:59Z"
+    assert validity({}) == ""

@@ -9,10 +9,12 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from harebell.server.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from tests.interop.client.certificates import make_certificates
 from tests.patience import eventually
@@ -168,6 +170,36 @@ def test_a_client_certificate_can_be_required(made: Path, loop: str) -> None:
         assert ends(encrypted(broker))
         assert eventually(lambda: "the TLS handshake failed: " in broker.log)
         assert "certificate" in broker.log.lower().rpartition("handshake failed: ")[2]
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_connection_shows_its_cipher_and_its_certificate(made: Path, loop: str) -> None:
+    context = client_context(made / "client.pem")
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("ECDHE-RSA-AES256-SHA")
+    asked = ("--tls-ca", str(made / "ca.pem"), "--tls-login-from", "common_name")
+    asked += ("--tls-min-version", "tlsv1.2", "--tls-ciphers", "ECDHE-RSA-AES256-SHA")
+    with running_broker(*flags(made, *asked, "--loop", loop)) as broker:
+        old, new = Talker(encrypted(broker, context)), Talker(encrypted(broker))
+        plain = Talker(socket.create_connection(("127.0.0.1", broker.port), timeout=SECONDS))
+        for each in (old, new, plain):
+            each.log_in()
+        rows = ask_command(broker.data_dir, "connections.list", {})
+    found = {row["ssl_protocol"]: row for row in rows}
+    assert set(found) == {"tlsv1.2", "tlsv1.3", None}
+    names = ("ssl_key_exchange", "ssl_cipher", "ssl_hash", "peer_cert_subject", "peer_cert_issuer")
+    assert [found["tlsv1.2"][name] for name in names[:4]] == [
+        *("ecdhe_rsa", "aes_256_cbc", "sha"),
+        "CN=client",
+    ]
+    assert found["tlsv1.2"]["peer_cert_issuer"].startswith("CN=")
+    start, end = found["tlsv1.2"]["peer_cert_validity"].split(" - ")
+    assert datetime.fromisoformat(end) - datetime.fromisoformat(start) == timedelta(days=2)
+    assert [found["tlsv1.3"][name] for name in names] == [
+        *("any", "aes_256_gcm", "aead"),
+        *(None, None),
+    ]
+    assert [found[None][name] for name in (*names, "peer_cert_validity")] == [None] * 6
 
 
 def test_certificates_can_be_left_unchecked(made: Path) -> None:
