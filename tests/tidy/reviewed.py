@@ -41,11 +41,8 @@ FUNNELS: dict[str, str] = {
 CIRCLES: dict[tuple[str, ...], str] = {
     ("harebell.admin.catalog", "harebell.admin.command"): "the catalog has the commands in their "
     "order, and a noun that is imported alone finds its place there",
-    (
-        "harebell.cli.verbs.definitions",
-        "harebell.cli.nouns",
-    ): "export and import are actions of a noun, "
-    "and written by hand because they read and write files",
+    ("harebell.cli.nouns", "harebell.cli.verbs.definitions"): "export and import are actions of a "
+    "noun, and written by hand because they read and write files",
     **{
         tuple(f"harebell.client.{api}.{name}" for name in _CLIENT): "a connection opens channels, "
         "which have consumers and requests, and each of them waits on the connection"
