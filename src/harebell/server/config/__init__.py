@@ -56,6 +56,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int | None = 5672
     listen: tuple[tuple[str, str, int], ...] | None = None
+    proxy_protocol: bool = False
     node_name: str | None = None
     cluster_name: str | None = None
     cluster_tags: dict[str, str] = {}

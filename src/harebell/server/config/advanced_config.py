@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harebell.server.config.auth_backends import NO_BACKENDS
 from harebell.server.config.erlang_terms import Atom, TermError, Tuple, read_term
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.rabbitmq_conf import FILE_BYTES_MAX, Line, encrypted_value
@@ -283,14 +284,15 @@ def _disk_limit(setting: _Setting) -> Iterator[Line]:
 
 
 def _backends(setting: _Setting) -> Iterator[Line]:
-    if not isinstance(setting.value, list):
+    if not isinstance(setting.value, list) or not setting.value:
+        yield setting.to("auth_backends.1", _text(setting.value) or NO_BACKENDS)
         return
     for number, each in enumerate(setting.value, start=1):
         if _is_pair(each):
             yield setting.to(f"auth_backends.{number}.authn", _text(each[0]) or "")
             others = each[1] if isinstance(each[1], list) else [each[1]]
-            for other in others:
-                yield setting.to(f"auth_backends.{number}.authz", _text(other) or "")
+            names = ", ".join(_text(other) or "" for other in others)
+            yield setting.to(f"auth_backends.{number}.authz", names)
         else:
             yield setting.to(f"auth_backends.{number}", _text(each) or "")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from harebell.base import limits
 from harebell.base.names import did_you_mean, nearest
+from harebell.server.config.auth_backends import check_backends
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.rabbitmq_conf import Line
 from harebell.server.config.rabbitmq_known import fits, is_known, known_keys
@@ -87,6 +88,7 @@ SAME = {
     "password_hashing_module": "password_hashing_module",
     "product.name": "compat_product",
     "product.version": "compat_version",
+    "proxy_protocol": "proxy_protocol",
     "prometheus.return_per_object_metrics": "metrics_per_object",
     "prometheus.ssl.ip": "metrics_host",
     "prometheus.ssl.port": "metrics_tls_port",
@@ -104,7 +106,6 @@ SAME = {
 """Keys with values that are read as they are; "" for a key that needs nothing."""
 
 SATISFIED = {
-    "auth_backends.$num": ("internal", "rabbit_auth_backend_internal"),
     "reverse_dns_lookups": ("false",),
     "definitions.hashing.algorithm": ("sha256",),
     "definitions.import_backend": ("local_filesystem",),
@@ -118,10 +119,10 @@ SATISFIED = {
     "queue_types.quorum.enabled": ("true",),
     "queue_types.stream.enabled": ("true",),
     "exchange_types.local_random.enabled": ("true",),
-    "proxy_protocol": ("false",),
 }
 """Keys and the values of them that Harebell always has."""
 
+AUTH_BACKENDS = "write auth_backends.1 = internal"
 ALSO_KNOWN = ("ssl_options.ciphers.$name", "ssl_options.depth", "ssl_options.versions.$name")
 
 Rule = Callable[["Translation", Line, tuple[str, ...]], None]
@@ -139,12 +140,17 @@ class Translation:
         values: values by the names of Harebell's settings, not checked yet.
         places: the key, and where it is written, by the same names.
         warnings: keys without an effect, each as a sentence.
+        backends: the lines of `auth_backends`.
+
+    Raises:
+        ConfigError: a value is wrong, or no backend of `auth_backends` is one of Harebell.
     """
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self.values: dict[str, Any] = {}
         self.places: dict[str, Place] = {}
         self.warnings: list[str] = []
+        self.backends: list[Line] = []
         for line in {line.segments: line for line in lines}.values():
             self._translate(line)
         self._finish()
@@ -195,6 +201,7 @@ class Translation:
 
     def _finish(self) -> None:
         """Combine keys that belong together."""
+        self.warnings += check_backends(self.backends)
         total = self.values.pop("_total_memory", None)
         if total is not None:
             share = self.values.get("memory_high_watermark", limits.MEMORY_HIGH_WATERMARK)
@@ -278,6 +285,23 @@ def _octets(line: Line) -> int:
     if found is None:
         raise _wrong(line, "a size such as 2GB or 512MiB")
     return found
+
+
+# --- authentication -------------------------------------------------------------------------------
+
+
+@_rule("auth_backends.$num", sets=())
+@_rule("auth_backends.$num.$half", sets=())
+def _backend(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    if found[1:] not in ((), ("authn",), ("authz",)):
+        # A warning would not do: the list says who may connect.
+        raise ConfigError(f"{line.shown} is unknown: {AUTH_BACKENDS}")
+    translation.backends.append(line)
+
+
+@_rule("auth_backends", sets=())
+def _backends(_translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+    raise ConfigError(f"{line.shown} needs a number: {AUTH_BACKENDS}")
 
 
 # --- listeners ------------------------------------------------------------------------------------

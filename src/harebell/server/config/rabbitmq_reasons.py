@@ -91,7 +91,6 @@ REASONS: dict[str, str] = {
     "num_acceptors": _ERLANG,
     "peer_discovery": _CLUSTER,
     "prevent_startup_if_node_was_reset": _CLUSTER,
-    "proxy_protocol": "connections that begin with a PROXY header are refused",
     "prometheus": "the metrics have no such setting",
     "queue_index_embed_msgs_below": _LOGS,
     "queue_leader_locator": _CLUSTER,

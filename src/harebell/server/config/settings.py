@@ -166,6 +166,11 @@ SETTINGS: tuple[Setting, ...] = (
         listening,
         "More addresses: amqp://host:port, amqps://host:port, amqp-0-10t://host:port.",
     ),
+    Setting(
+        "proxy_protocol",
+        switch,
+        "Whether connections of AMQP begin with a PROXY header of a load balancer.",
+    ),
     Setting("node_name", text, "Name of the broker, as name@host."),
     Setting("cluster_name", text, "Name of the cluster that clients and tools are shown."),
     Setting("cluster_tags", texts, "Tags of the cluster, for tools."),

@@ -53,9 +53,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
         app: the broker process.
         tls: the TLS context of the listener; None for plain AMQP.
         dialect: the version that the header `AMQP 1 1 0 10` selects, as in `Peer`.
+        addresses: those of the peer and of the broker, if not the ones of the socket: a load
+            balancer passes the connection on.
     """
 
     __slots__ = (
+        "_addresses",
         "_app",
         "_dialect",
         "_ended",
@@ -73,8 +76,15 @@ class ServerProtocol(asyncio.BufferedProtocol):
         "transport",
     )
 
-    def __init__(self, app: App, tls: ServerTls | None, dialect: str = FINAL_0_10) -> None:
+    def __init__(
+        self,
+        app: App,
+        tls: ServerTls | None,
+        dialect: str = FINAL_0_10,
+        addresses: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None,
+    ) -> None:
         self._app = app
+        self._addresses = addresses
         self._tls = tls
         self._dialect = dialect
         self._reading = True
@@ -96,9 +106,11 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Start a plain connection, or store the certificate name after a TLS handshake."""
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
-        own = transport.get_extra_info("sockname") or ("", 0)
-        there = transport.get_extra_info("peername") or ("", 0)
         if self._tls is None:
+            there, own = self._addresses or (
+                transport.get_extra_info("peername") or ("", 0),
+                transport.get_extra_info("sockname") or ("", 0),
+            )
             if not self._arrive(there, own):
                 self.transport.abort()
             return
@@ -117,7 +129,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def secure(self, link: socket.socket) -> None:
         """Create the connection of an accepted socket, and start its TLS handshake."""
         try:
-            there, own = link.getpeername(), link.getsockname()
+            there, own = self._addresses or (link.getpeername(), link.getsockname())
         except OSError:
             link.close()
             return

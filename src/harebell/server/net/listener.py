@@ -82,7 +82,13 @@ async def _open(
     dialect = DIALECTS.get(scheme, FINAL_0_10)
     server: asyncio.Server | Acceptor
     try:
-        if tls is None:
+        if app.config.proxy_protocol:
+            # Imported only if it is used.
+            from harebell.server.net.proxy_gate import ProxyGate
+
+            gate = ProxyGate(app, tls, dialect)
+            server = Acceptor(app.loop, await bound(app.loop, host, port), gate.accepted)
+        elif tls is None:
             server = await _plain(app, host, port, dialect)
         else:
             server = Acceptor(

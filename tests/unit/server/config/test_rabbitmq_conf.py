@@ -107,6 +107,9 @@ def test_every_key_of_rabbitmq_is_accepted_and_named_where_it_has_no_effect(
             fits(pattern, segments_of(written)) for pattern in honoured
         ):
             continue
+        if key.startswith("auth_backends."):
+            # Any other backend ends the start: see test_auth_backends.py.
+            continue
         found = read(tmp_path, f"{written} = x\n")
         if key != "anonymous_login_pass":
             assert len(found.warnings) == 1, key
