@@ -7,6 +7,9 @@ SETUP  := tools/setup.sh
 PYTEST := $(BIN)/python -m pytest
 # Tests of the code that exists twice, compiled and in pure Python: they run with both.
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
+# Of these, tests of packages without a compiled module, which administer, configure and serve: they
+# run compiled only, as users run them.
+ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark $(addprefix server/,config control http logs metrics net statistics)))
 # Tests that kill, starve and break the broker that users run, which is the compiled one.
 NATIVE := $(wildcard tests/robustness)
 # Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these
@@ -16,7 +19,8 @@ SPARK  := $(wildcard tests/spark tests/docs/test_examples.py)
 # Every broker and every Python of Spark that a test starts would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# `make test` does all of these, in this order, and fails at the end if one of them did.
+# `make test` does all of these, in this order, says how long each took, and fails at the end if one
+# of them did.
 PARTS := lint types .test-native .test-python .test-rest .test-spark
 
 .DEFAULT_GOAL := help
@@ -33,7 +37,11 @@ run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 
 test:            ## Check and test everything; what fails does not keep the rest from running
 	@$(SETUP) test
-	@$(MAKE) --no-print-directory --keep-going $(PARTS)
+	@status=0; took=; for part in $(PARTS); do \
+	  begin=$$(date +%s); state=; \
+	  $(MAKE) --no-print-directory $$part || { status=1; state=", failed"; }; \
+	  took="$$took$$part: $$(($$(date +%s) - begin)) s$$state\n"; \
+	done; printf "$$took" >&2; exit $$status
 
 demo:            ## Send a year of flights through the broker and Spark
 	@$(SETUP) demo
@@ -92,7 +100,7 @@ clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	HAREBELL_IMPL=native $(PYTEST) -n 4 --dist worksteal $(NATIVE) $(TWICE)
 
 .test-python:
-	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE)
+	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%)
 
 .test-rest:
 	$(PYTEST) -n 3 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)

@@ -1,6 +1,7 @@
-"""What every test run has: the ledger, counts, examples, an order, and pytester for their tests."""
+"""What every run has: quick collection, the ledger, counts, examples, an order, and pytester."""
 
 pytest_plugins = [
+    "tests.collecting",
     "tests.conformance.ledger",
     "tests.counts",
     "tests.examples",

@@ -94,6 +94,9 @@ def test_a_connection_is_closed_by_name_with_a_reason() -> None:
         assert until(lambda: len(listed(broker, "connections")) == 1)
         other.channel().declare_queue("", exclusive=True)
         assert done(broker, "connections", "close-all", "--user", "guest") == "1 connection closed"
+        # The broker waits for the answer of a peer that it closes; this one answers when it reads.
+        with pytest.raises(HarebellError, match="320"):
+            other.channel()
         assert until(lambda: listed(broker, "connections") == [])
 
 

@@ -7,8 +7,8 @@ the end.
 
 from __future__ import annotations
 
-BEAT_SECONDS = 4
-"""The interval that is agreed on: eight seconds of silence are too many, and five are not."""
+BEAT_SECONDS = 2
+"""The interval that is agreed on: four seconds of silence are too many, and three are not."""
 
-IDLE_SECONDS = 13
+IDLE_SECONDS = 7
 """Longer than either side lives without the other's heartbeats."""

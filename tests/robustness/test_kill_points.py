@@ -24,8 +24,9 @@ from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
 from tests.running import DidNotStartError
 
-# Uncompiled it is the same code, and every life takes longer.
-POINTS = 120 if impl.chosen() == impl.NATIVE else 40
+# Every run has points of its own, and each share of them is one of every kind at least. Uncompiled
+# it is the same code, and every life takes longer.
+POINTS = 60 if impl.chosen() == impl.NATIVE else 40
 SOAK_POINTS = 2_000
 SHARES = 4
 """The points are spread over so many tests, which can run side by side."""
@@ -47,12 +48,14 @@ class Points:
         data_dir: where; the first life makes it.
         counts: how many calls of each kind a first life makes, and how many a later one.
         rng: chooses the points.
+        tries: by kind, how many points were chosen; the next is of a kind with the fewest.
+        reached: by kind, how many of them were reached. Both are added to.
+        seconds: how long clients work in a life that does not reach its point.
 
     Attributes:
-        reached: by kind, how many lives ended at their point.
-        early: how many of them before the broker was ready.
+        early: how many lives ended before the broker was ready.
         lives: how many there were.
-        seconds: how long clients work in a life that does not reach its point.
+        seconds: what it has become: more where points were not reached.
     """
 
     def __init__(
@@ -60,15 +63,18 @@ class Points:
         data_dir: Path,
         counts: tuple[Counter[str], Counter[str]],
         rng: Random,
+        tries: Counter[str],
+        reached: Counter[str],
         seconds: float = _SECONDS,
     ):
-        self.reached: Counter[str] = Counter()
         self.early = self.lives = 0
         self.seconds = seconds
         self._data_dir = data_dir
         self._trace = data_dir.with_suffix(".trace")
         self._counts = counts
         self._rng = rng
+        self._tries = tries
+        self._reached = reached
         self._load = Load(rng.randrange(1 << 32))
 
     def _live(self, command: list[str]) -> bool:
@@ -100,16 +106,19 @@ class Points:
         return most
 
     def play(self) -> None:
-        """One life that ends at a call of a random kind."""
+        """One life that ends at a call of a kind that was tried least."""
         most = self._counts[min(self.lives, 1)]
         self.lives += 1
-        kind = self._rng.choice([kind for kind in KINDS if most[kind]])
+        kinds = [kind for kind in KINDS if most[kind]]
+        self._rng.shuffle(kinds)
+        kind = min(kinds, key=self._tries.__getitem__)
+        self._tries[kind] += 1
         # Lives differ: not every one makes as many calls as the one that was counted.
         number = self._rng.randint(1, max(1, most[kind] * 3 // 4))
         self.early += self._live(strace.log_to(strace.kill_at(kind, number), self._trace))
         threads = Counter(_LINE.findall(self._trace.read_text()))
         if max(threads.values(), default=0) >= number:
-            self.reached[kind.split(",")[0]] += 1
+            self._reached[kind] += 1
         else:
             # The machine may have become slower since calls were counted.
             self.seconds = min(self.seconds * _LONGER, _MOST_SECONDS)
@@ -127,23 +136,28 @@ def _play_all(folder: Path, seed: int, points: int, counted: Callable[[str], Non
     """Lives until so many have ended at their points; some end by the clock before."""
     begin = time.monotonic()
     rng = Random(seed)
-    scout = Points(folder / "scout", (Counter(), Counter()), rng)
+    scout = Points(folder / "scout", (Counter(), Counter()), rng, Counter(), Counter())
     counts = (scout.count(), scout.count())
+    made = {kind for kind in KINDS if counts[0][kind] or counts[1][kind]}
+    tries: Counter[str] = Counter()
     reached: Counter[str] = Counter()
     early = lives = sent = confirmed = 0
     seconds = _SECONDS
-    while reached.total() < points:
+
+    def enough() -> bool:
+        return reached.total() >= points and made <= reached.keys()
+
+    while not enough():
         assert lives < points * 6, f"few points were reached: {reached}"
-        play = Points(folder / str(lives), counts, rng, seconds)
-        for _ in range(LIVES_TOGETHER):
+        play = Points(folder / str(lives), counts, rng, tries, reached, seconds)
+        while play.lives < LIVES_TOGETHER and not enough():
             play.play()
         totals = play.end(f"{VARIABLE}={seed}")
         sent, confirmed = sent + totals[0], confirmed + totals[1]
-        reached += play.reached
         seconds = play.seconds
         early += play.early
         lives += play.lives
-    kinds = ", ".join(f"{count} {kind}" for kind, count in reached.most_common())
+    kinds = ", ".join(f"{count} {kind.split(',')[0]}" for kind, count in reached.most_common())
     counted(
         f"{reached.total()} points reached in {lives} lives ({kinds}; {early} during the start), "
         f"{sent:,} sent, {confirmed:,} confirmed, {time.monotonic() - begin:.0f} s"

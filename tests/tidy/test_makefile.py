@@ -36,6 +36,12 @@ def starting_spark() -> list[str]:
     ]
 
 
+def once_tested() -> list[str]:
+    """Folders of unit tests that run compiled only."""
+    plan = make("--dry-run", ".test-python")
+    return re.findall(r"--ignore=(tests/unit/\S+)", plan)
+
+
 def test_there_are_few_targets_and_the_usual_ones_are_there() -> None:
     assert len(TARGETS) <= TARGETS_MAX
     usual = {
@@ -107,12 +113,22 @@ def test_make_test_leaves_no_test_out() -> None:
     assert "tests" in rest
     assert ignored <= set(both) & folders
     assert ignored - set(plain) == {"tests/robustness"}
+    once = {word for word in plain if word.startswith("--ignore=")}
+    assert once == {f"--ignore={folder}" for folder in once_tested()}
     # What the rest leaves to Spark by its mark is where Spark's own command looks for it.
     assert rest[rest.index("-m", 3) + 1] == "not (soak or spark)"
     assert spark[spark.index("-m", 3) + 1] == "spark and not soak"
     marked = {path for path in starting_spark() if not path.startswith("tests/spark/")}
     assert marked <= set(spark)
     assert "tests/spark" in spark
+
+
+def test_what_is_not_tested_uncompiled_has_no_compiled_module() -> None:
+    assert once_tested(), "the rule has nothing to say any more"
+    for folder in once_tested():
+        package = ROOT / "src/harebell" / folder.removeprefix("tests/unit/")
+        assert (package / "__init__.py").exists(), folder
+        assert [*package.rglob("*.pxd"), *package.rglob("*.pyx")] == []
 
 
 def test_make_test_runs_every_part_and_fails_if_one_of_them_did(tmp_path: Path) -> None:
@@ -131,6 +147,9 @@ def test_make_test_runs_every_part_and_fails_if_one_of_them_did(tmp_path: Path) 
     called = log.read_text().splitlines()
     assert [line.split()[0] for line in called] == ["ruff", "mypy", *["python"] * 4]
     assert done.returncode != 0
-    # The last lines name what failed, where a reader of the log looks first.
-    assert "lint" in done.stderr
-    assert "types" in done.stderr
+    # The last lines say how long each part took and which failed, where a reader of the log looks.
+    assert re.findall(r"^(\S+): \d+ s(, failed)?$", done.stderr, re.M) == [
+        ("lint", ", failed"),
+        ("types", ", failed"),
+        *((f".test-{part}", "") for part in ("native", "python", "rest", "spark")),
+    ]
