@@ -29,7 +29,7 @@ from harebell.front.common.peer import Peer as Origin
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0

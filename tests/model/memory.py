@@ -16,7 +16,7 @@ from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.model.line import Line
 
 

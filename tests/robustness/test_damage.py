@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import pytest
 
 from harebell.kernels.records import MESSAGE, good, head
-from harebell.store.segment import HEADER_BYTES, seed_of, unused
+from harebell.store.log.segment import HEADER_BYTES, seed_of, unused
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import SECTOR, Random, SimDisk
 from tests.sim.logs import Accounts, Life, Picture

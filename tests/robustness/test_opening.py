@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from harebell.kernels.records import RecordBuffer
-from harebell.store.segment import HEADER_BYTES, encode_header, file_name, seed_of
+from harebell.store.log.segment import HEADER_BYTES, encode_header, file_name, seed_of
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.logs import START_MS, Accounts, Life, make_message, number_of

@@ -16,8 +16,8 @@ import pytest
 
 from harebell.base.ports import File
 from harebell.store.commit import Batch
+from harebell.store.log.segment import unused
 from harebell.store.redo import PATH, decode
-from harebell.store.segment import unused
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk, SimFile
 from tests.sim.logs import Accounts, Life, Picture

@@ -17,7 +17,7 @@ from harebell.model.publishing.publishers import STAGED, Key
 from harebell.model.publishing.routed import Routed
 from harebell.model.queue.contract import Queue
 from harebell.store.disk import DiskStore
-from harebell.store.durable_log import DurableLog
+from harebell.store.log.durable_log import DurableLog
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker

@@ -105,7 +105,9 @@ CIRCLES: dict[tuple[str, ...], str] = {
     ): "the app opens listeners, which accept connections, which use what the app shares",
     ("harebell.store.commit", "harebell.store.redo"): "a batch writes the redo file with the same "
     "function that writes segments",
-    ("harebell.store.spill", "harebell.store.transient_log"): "a transient log has large messages "
-    "spilled, and is told when one is on disk",
+    (
+        "harebell.store.log.spill",
+        "harebell.store.log.transient_log",
+    ): "a transient log has large messages spilled, and is told when one is on disk",
 }
 """Files that import each other, imports for types included, and why they are not one file."""

@@ -25,7 +25,7 @@ from harebell.base.ports import (
 )
 from harebell.store.disk import QUEUES, DiskStore
 from harebell.store.dry_run_files import Shadow, Watched
-from harebell.store.memory import MemoryDefinitions
+from harebell.store.log.memory import MemoryDefinitions
 from harebell.store.quarantine import FOLDER
 
 _DIGITS = frozenset("0123456789abcdef")

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.ports import Commit, Definitions, File, Files
-from harebell.store.segment import Segment, unused
+from harebell.store.log.segment import Segment, unused
 
 if TYPE_CHECKING:
-    from harebell.store.handles import Handles
+    from harebell.store.log.handles import Handles
     from harebell.store.redo import Redo
 
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)

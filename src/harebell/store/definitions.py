@@ -25,9 +25,9 @@ from typing import Any
 
 from harebell.base.errors import DiskError, HarebellError, StoreError
 from harebell.base.ports import Definitions, Files
+from harebell.store.log.unreadable import cannot_read, refused
 from harebell.store.quarantine import Quarantine
 from harebell.store.tables import BLOB, FLAG, NUMBER, TABLES, TEXT, VERSION, Table, upgrades
-from harebell.store.unreadable import cannot_read, refused
 
 NAME = "definitions.sqlite"
 AHEAD = f"{NAME}-wal"

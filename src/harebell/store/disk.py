@@ -28,14 +28,14 @@ from harebell.base.ports import (
 from harebell.base.work import Step, Work
 from harebell.store import inventory
 from harebell.store.commit import GroupCommit, write_all
-from harebell.store.durable_log import DurableLog
-from harebell.store.handles import Handles
+from harebell.store.log.durable_log import DurableLog
+from harebell.store.log.handles import Handles
+from harebell.store.log.segment import Segment
+from harebell.store.log.segmented_log import SegmentedLog
+from harebell.store.log.transient_log import TransientLog
+from harebell.store.log.unreadable import refused
 from harebell.store.recovery import Recovery
 from harebell.store.redo import Redo
-from harebell.store.segment import Segment
-from harebell.store.segmented_log import SegmentedLog
-from harebell.store.transient_log import TransientLog
-from harebell.store.unreadable import refused
 
 QUEUES = "queues"
 TRANSIENT = "transient"

@@ -29,8 +29,7 @@ from harebell.kernels.records import (
     record_size,
     scan,
 )
-from harebell.store.quarantine import Quarantine
-from harebell.store.segment import (
+from harebell.store.log.segment import (
     HEADER_BYTES,
     Segment,
     decode_header,
@@ -39,6 +38,7 @@ from harebell.store.segment import (
     seed_of,
     unused,
 )
+from harebell.store.quarantine import Quarantine
 
 _ALIGN = 8
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)

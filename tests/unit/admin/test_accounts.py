@@ -9,7 +9,7 @@ from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.users import Users
 from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
-from harebell.store.memory import MemoryDefinitions
+from harebell.store.log.memory import MemoryDefinitions
 
 
 def loaded(definitions: Definitions, name: str = "guest", password: str = "guest") -> Users:

@@ -14,7 +14,7 @@ from harebell.model.bcc import hidden
 from harebell.model.dead_letter import GONE, NOWHERE, is_cycle
 from harebell.model.queue.contract import REJECTED
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from harebell.wire.v09.content import (
     BasicProperties,
     decode_properties,

@@ -13,7 +13,7 @@ from harebell.base.timers import Timers
 from harebell.front.convert import EDITOR
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import message, rest
 
 MOST = LETTERS_PER_TURN + CHAINED_PER_TURN

@@ -6,7 +6,7 @@ import pytest
 
 from harebell.base.gauge import Gauge
 from harebell.model.dedup_cache import DedupCache, digest
-from harebell.store.memory import MemoryLog
+from harebell.store.log.memory import MemoryLog
 
 
 def test_a_value_is_seen_the_second_time() -> None:

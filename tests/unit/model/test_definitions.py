@@ -9,7 +9,7 @@ import pytest
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker, headers_of, message
 
 

@@ -13,7 +13,7 @@ from harebell.model.queue.factory import classic_queue
 from harebell.model.queue.factory import priority_queue as make_priority_queue
 from harebell.model.queue.queue import MessageQueue
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryLog, MemoryStore
+from harebell.store.log.memory import MemoryLog, MemoryStore
 
 NO_PROPERTIES = Properties(b"\0\0")
 HEADERS: dict[bytes, dict[str, Any]] = {}

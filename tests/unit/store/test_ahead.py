@@ -10,7 +10,7 @@ import pytest
 from harebell.base.limits import AHEAD_FROM_BYTES, AHEAD_WRITE_BYTES, WRITE_EARLY_BYTES
 from harebell.base.ports import Log
 from harebell.kernels.records import record_size
-from harebell.store.segment import HEADER_BYTES, first_of, unused
+from harebell.store.log.segment import HEADER_BYTES, first_of, unused
 from tests.sim.disk import error
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 

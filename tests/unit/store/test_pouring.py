@@ -8,7 +8,7 @@ import pytest
 
 from harebell.base.gauge import Gauge
 from harebell.kernels.batches import BatchBuilder
-from harebell.store.memory import MemoryLog
+from harebell.store.log.memory import MemoryLog
 from tests.unit.store.stores import FOLDER, Bench, message
 
 PLENTY = 10**9

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from harebell.kernels.records import record_size
-from harebell.store.segment import HEADER_BYTES
+from harebell.store.log.segment import HEADER_BYTES
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
 COUNT = 20

@@ -40,7 +40,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.slices import Slices, at_once
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 
 E = TypeVar("E", bound=msgspec.Struct)
 _OLD_HASHES = ("2.", "3.0.", "3.1.", "3.2.", "3.3.", "3.4.", "3.5.")

@@ -18,7 +18,7 @@ from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 
 # As rabbitmqctl of RabbitMQ 3.10 writes it, lists of pairs included.
 RABBIT: dict[str, Any] = {

@@ -21,7 +21,7 @@ from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties

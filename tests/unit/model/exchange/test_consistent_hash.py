@@ -14,7 +14,7 @@ from harebell.front.convert import EDITOR
 from harebell.model.binding import Binding
 from harebell.model.exchange.consistent_hash import ConsistentHashExchange
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.unit.model.things import message, queue, vhost
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harebell.base.gauge import Gauge
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import headers_of, message, vhost
 
 

@@ -11,7 +11,7 @@ from harebell.model.broker import Broker
 from harebell.model.publishing import publishers
 from harebell.model.publishing.publishers import NUMBERED, STAGED, Key, Publishers
 from harebell.store.check import PUBLISHERS, Survey
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.sim.disk import PowerCut, Random, SimDisk
 from tests.unit.model.things import headers_of
 from tests.unit.store.stores import Bench, message

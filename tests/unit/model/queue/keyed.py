@@ -10,7 +10,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker, message
 
 KINDS = pytest.mark.parametrize("kind", ["classic", "quorum"])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.store.memory import MemoryLog
+from harebell.store.log.memory import MemoryLog
 
 
 class PreparedLog(MemoryLog):

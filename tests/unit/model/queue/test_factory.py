@@ -11,7 +11,7 @@ from harebell.base.message import Message, Properties
 from harebell.base.ports import Log
 from harebell.model.queue.factory import kind_of, make_queue
 from harebell.model.queue.queue import MessageQueue
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 
 
 def test_a_queue_is_classic_unless_its_arguments_say_otherwise():

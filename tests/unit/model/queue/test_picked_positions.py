@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from harebell.base.gauge import Gauge
 from harebell.model.queue.position_range import PickedPositions
-from harebell.store.memory import MemoryLog
+from harebell.store.log.memory import MemoryLog
 from tests.unit.model.things import message
 
 

@@ -19,7 +19,7 @@ from harebell.model.queue.position_range import (
     pour_runs,
     span_of,
 )
-from harebell.store.memory import MemoryLog
+from harebell.store.log.memory import MemoryLog
 from tests.unit.model.queue.logs import PreparedLog
 
 PLENTY = 10**9

@@ -26,7 +26,7 @@ from harebell.model.queue.tracking import Tracking
 from harebell.model.queue_context import QueueContext
 from harebell.model.router import Router
 from harebell.model.settings.queue_settings import settings_of
-from harebell.store.memory import MemoryDefinitions, MemoryStore
+from harebell.store.log.memory import MemoryDefinitions, MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import headers_of, message, with_headers
 

@@ -8,7 +8,7 @@ from harebell.base.errors import Refusal
 from harebell.base.gauge import Gauge
 from harebell.model.queue import tracking
 from harebell.model.queue.tracking import Tracking
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 
 
 def rows(store: MemoryStore) -> dict[tuple[str, ...], int]:

@@ -9,7 +9,7 @@ from harebell.base.gauge import Gauge
 from harebell.front.convert import headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 
 PREDECLARED = 7 + 2
 """Exchanges of a vhost from its beginning, and those that the first has beside."""

@@ -8,7 +8,7 @@ import pytest
 
 from harebell.base.gauge import Gauge
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.settings.test_parameters import VALUES
 from tests.unit.model.things import headers_of
 

@@ -11,7 +11,7 @@ from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.model.broker import Broker
 from harebell.model.settings.metadata import Metadata, MetadataError, metadata_of
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import headers_of
 
 FULL = Metadata("for people", ("a", "b c"), "quorum", "interval:200", tracing=True)

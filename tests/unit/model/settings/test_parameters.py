@@ -9,7 +9,7 @@ import pytest
 from harebell.base.errors import Refusal
 from harebell.base.gauge import Gauge
 from harebell.model.broker import Broker
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import headers_of
 
 VALUES: list[Any] = [None, 1, 1.5, True, "text", [1, "a", None], {"a": {"b": [1]}}]

@@ -8,7 +8,7 @@ from harebell.base.gauge import Gauge
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import Tracking
 from harebell.model.settings.policy import Policy
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.test_definitions import RestartedStore
 from tests.unit.model.things import Taker, message, vhost
 

@@ -14,7 +14,7 @@ from harebell.model.xa.association import Association
 from harebell.model.xa.branch import OPERATOR, Asker, Branch
 from harebell.model.xa.states import State, Status
 from harebell.model.xa.xid import Xid
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import headers_of
 
 TX = Xid(0, b"tx", b"1")

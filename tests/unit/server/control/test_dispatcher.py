@@ -24,7 +24,7 @@ from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.control.dispatcher import Dispatcher
 from harebell.server.json_rows import EncodedRows
-from harebell.store.memory import MemoryDefinitions, MemoryStore
+from harebell.store.log.memory import MemoryDefinitions, MemoryStore
 from tests.unit.model.things import message
 
 MANY = 3 * WORK_USER_UNITS // COMMAND_ENTRY_UNITS

@@ -18,7 +18,7 @@ from harebell.model.broker import Broker
 from harebell.model.log_exchange import LOG_EXCHANGE
 from harebell.server.config import Config
 from harebell.server.logs.logger import Logger, PublishedLog
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 
 
 def test_a_line_has_its_time_and_its_level(capfd: pytest.CaptureFixture[str]) -> None:

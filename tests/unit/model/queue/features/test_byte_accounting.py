@@ -7,7 +7,7 @@ from typing import Any
 from harebell.base.gauge import Gauge
 from harebell.model.queue.features.byte_accounting import BEHIND, ByteAccount
 from harebell.model.queue.order.priority import PriorityOrder
-from harebell.store.memory import MemoryLog
+from harebell.store.log.memory import MemoryLog
 from tests.unit.model.things import message
 
 ONE = 1 << 8

@@ -14,7 +14,7 @@ from harebell.model.broker import Broker
 from harebell.model.dedup_cache import HEADER
 from harebell.model.queue.contract import REJECTED
 from harebell.model.queue.features import deduplication
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.unit.model.things import Taker
 

@@ -10,7 +10,7 @@ from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR
 from harebell.model.queue.contract import ACCEPTED, REJECTED
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker, message
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -17,7 +17,7 @@ from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
 from harebell.model.queue.contract import Queue
 from harebell.model.settings.policy import Policy
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker
 
 MORNING = 1_700_000_000_000

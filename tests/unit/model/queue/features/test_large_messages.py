@@ -9,7 +9,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.model.queue.factory import classic_queue, keyed_queue, priority_queue, quorum_queue
 from harebell.model.queue.queue import MessageQueue
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, message, rest
 

@@ -18,7 +18,7 @@ from harebell.model.queue.factory import classic_queue, quorum_queue
 from harebell.model.queue.features.limits import Limits, four_fifths, limits_of
 from harebell.model.queue.queue import MessageQueue
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, message, priority_queue, queue, rest
 

@@ -14,7 +14,7 @@ from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
 from harebell.model.settings.policy import Policy
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker
 
 QUORUM = {"x-queue-type": "quorum"}

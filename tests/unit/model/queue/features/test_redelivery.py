@@ -19,7 +19,7 @@ from harebell.model.queue.contract import Queue
 from harebell.model.queue.factory import make_queue
 from harebell.model.queue.features.redelivery import Rules
 from harebell.model.settings.policy import Policy
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker
 

@@ -11,7 +11,7 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.model.queue import factory
 from harebell.model.queue.queue import MessageQueue
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker, message, priority_queue, queue
 
 SINGLE = {"x-single-active-consumer": True}

@@ -13,7 +13,7 @@ from harebell.model.editor import Editor
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker, headers_of, message, rest, vhost
 
 KINDS: dict[str, Mapping[str, Any]] = {

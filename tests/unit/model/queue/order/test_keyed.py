@@ -14,7 +14,7 @@ from harebell.base.message import Message
 from harebell.front.convert import EDITOR
 from harebell.model.queue.contract import PENDING
 from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from harebell.store.log.memory import MemoryStore
 from tests.unit.model.queue.keyed import KINDS, Keyed
 from tests.unit.model.things import NO_PROPERTIES, Taker, message
 

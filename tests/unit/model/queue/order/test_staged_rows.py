@@ -5,7 +5,7 @@ from __future__ import annotations
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.model.queue.order.fifo import FifoOrder
-from harebell.store.memory import MemoryLog
+from harebell.store.log.memory import MemoryLog
 from tests.unit.model.things import message
 
 

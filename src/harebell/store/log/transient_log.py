@@ -21,12 +21,12 @@ from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.prefetch import prefetch_after
 from harebell.kernels.records import message_size
-from harebell.store.segment import Segment
-from harebell.store.segmented_log import SegmentedLog
-from harebell.store.spill import Spill
+from harebell.store.log.segment import Segment
+from harebell.store.log.segmented_log import SegmentedLog
+from harebell.store.log.spill import Spill
 
 if TYPE_CHECKING:
-    from harebell.store.log_host import LogHost
+    from harebell.store.log.log_host import LogHost
 
 _FIRST_LIMIT = TRANSIENT_FIRST_BYTES
 _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES

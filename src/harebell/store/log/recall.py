@@ -15,11 +15,11 @@ from harebell.base.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
 from harebell.base.message import Message
 from harebell.kernels.bodies import GatheredBody
 from harebell.kernels.records import record_size
-from harebell.store.large_record import LargeReader
+from harebell.store.log.large_record import LargeReader
 
 if TYPE_CHECKING:
-    from harebell.store.log_host import LogHost
-    from harebell.store.segment import Segment
+    from harebell.store.log.log_host import LogHost
+    from harebell.store.log.segment import Segment
 
 _SIZE_BYTES = 4
 

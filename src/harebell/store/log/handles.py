@@ -10,8 +10,8 @@ import errno
 
 from harebell.base.limits import OPEN_FILES
 from harebell.base.ports import File, Files
-from harebell.store.block_cache import BlockCache
-from harebell.store.segment import Segment
+from harebell.store.log.block_cache import BlockCache
+from harebell.store.log.segment import Segment
 
 _FULL = (errno.EMFILE, errno.ENFILE)
 

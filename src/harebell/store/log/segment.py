@@ -24,7 +24,7 @@ SUFFIX = ".seg"
 NO_SUFFIX = (1 << 64) - 1
 
 if TYPE_CHECKING:
-    from harebell.store.large_record import LargeRecord
+    from harebell.store.log.large_record import LargeRecord
 
 _MAGIC = b"HBSEG\0\0\1"
 _HEADER = Struct("<8sI")

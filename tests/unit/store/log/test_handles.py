@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from harebell.store.handles import Handles
-from harebell.store.segment import Segment
+from harebell.store.log.handles import Handles
+from harebell.store.log.segment import Segment
 from tests.sim.disk import SimDisk
 
 

@@ -10,7 +10,7 @@ from struct import pack
 
 from harebell.base.limits import SEEN_AHEAD
 from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED, RecordBuffer
-from harebell.store.segment import Segment
+from harebell.store.log.segment import Segment
 
 _AHEAD = SEEN_AHEAD
 

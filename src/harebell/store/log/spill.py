@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from harebell.base.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
 from harebell.base.ports import File
 from harebell.store.commit import write_all
-from harebell.store.large_record import LargeRecord
+from harebell.store.log.large_record import LargeRecord
 
 if TYPE_CHECKING:
-    from harebell.store.log_host import LogHost
-    from harebell.store.transient_log import TransientLog, TransientSegment
+    from harebell.store.log.log_host import LogHost
+    from harebell.store.log.transient_log import TransientLog, TransientSegment
 
 
 class Spill:

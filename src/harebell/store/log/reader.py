@@ -6,10 +6,10 @@ from harebell.base.limits import LARGE_RECORD_BYTES, READ_FIRST_BYTES, READ_MOST
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.records import is_row, parse, pour, record_size
-from harebell.store.handles import Handles
-from harebell.store.large_record import read_large
-from harebell.store.recall import Recalled
-from harebell.store.segment import HEADER_BYTES, Segment
+from harebell.store.log.handles import Handles
+from harebell.store.log.large_record import read_large
+from harebell.store.log.recall import Recalled
+from harebell.store.log.segment import HEADER_BYTES, Segment
 
 _FIRST = READ_FIRST_BYTES
 _MOST = READ_MOST_BYTES

@@ -9,7 +9,7 @@ import pytest
 from harebell.base.limits import LARGE_RECORD_BYTES, READ_HELD_BYTES, TRANSIENT_SLICE_BYTES
 from harebell.base.work import Step
 from harebell.kernels.records import RecordBuffer
-from harebell.store.large_record import LargeRecord, read_large
+from harebell.store.log.large_record import LargeRecord, read_large
 from tests.unit.store.stores import FOLDER, IDENTITY, NOW, Bench, message
 
 LARGE = b"0123456789abcdef" * (LARGE_RECORD_BYTES // 16) + b"odd"

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from harebell.base.errors import DiskError
-from harebell.store.unreadable import refused
+from harebell.store.log.unreadable import refused
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EBADMSG, errno.ESTALE])

@@ -5,8 +5,8 @@ from harebell.base.message cimport Message
 from harebell.base.ports cimport Log
 from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.settled_bitmap cimport SettledBitmap
-from harebell.store.reader cimport Reader
-from harebell.store.segment cimport Segment
+from harebell.store.log.reader cimport Reader
+from harebell.store.log.segment cimport Segment
 
 cdef long long _LARGE
 

@@ -2,9 +2,9 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.kernels.records cimport RecordBuffer
 from harebell.store.commit cimport GroupCommit
-from harebell.store.settlement_buffer cimport SettlementBuffer
-from harebell.store.segmented_log cimport SegmentedLog
-from harebell.store.segment cimport Segment
+from harebell.store.log.settlement_buffer cimport SettlementBuffer
+from harebell.store.log.segmented_log cimport SegmentedLog
+from harebell.store.log.segment cimport Segment
 
 cdef int _PERSISTENT
 cdef long long _EARLY

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
-from harebell.store.memory import MemoryLog, MemoryStore
+from harebell.store.log.memory import MemoryLog, MemoryStore
 
 
 def message(body: bytes) -> Message:

@@ -2,7 +2,7 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.records cimport parse, pour, record_size
-from harebell.store.segment cimport Segment
+from harebell.store.log.segment cimport Segment
 
 cdef Py_ssize_t _FIRST
 cdef Py_ssize_t _MOST

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from harebell.base.ports import File
     from harebell.base.work import Step, Work
     from harebell.store.commit import GroupCommit
-    from harebell.store.handles import Handles
-    from harebell.store.segment import Segment
+    from harebell.store.log.handles import Handles
+    from harebell.store.log.segment import Segment
 
 
 class LogHost(Protocol):

@@ -6,7 +6,7 @@ from struct import iter_unpack, unpack
 
 from harebell.base.limits import SEEN_AHEAD
 from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED, RecordBuffer, head, payload
-from harebell.store.settlement_buffer import SettlementBuffer
+from harebell.store.log.settlement_buffer import SettlementBuffer
 
 
 def written(notes: SettlementBuffer) -> list[tuple[int, bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.store.durable_log import DurableLog
+from harebell.store.log.durable_log import DurableLog
 from tests.unit.store.stores import NOW, Bench, message
 
 COUNT = 12

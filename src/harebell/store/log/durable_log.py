@@ -11,13 +11,13 @@ from harebell.base.limits import LARGE_RECORD_BYTES, WRITE_EARLY_BYTES
 from harebell.base.message import PERSISTENT, Message
 from harebell.kernels.records import STAGED
 from harebell.store.commit import GroupCommit, Part, Write
-from harebell.store.large_record import LargeRecord
-from harebell.store.segment import Segment, encode_header
-from harebell.store.segmented_log import SegmentedLog
-from harebell.store.settlement_buffer import SettlementBuffer, write_all_of
+from harebell.store.log.large_record import LargeRecord
+from harebell.store.log.segment import Segment, encode_header
+from harebell.store.log.segmented_log import SegmentedLog
+from harebell.store.log.settlement_buffer import SettlementBuffer, write_all_of
 
 if TYPE_CHECKING:
-    from harebell.store.log_host import LogHost
+    from harebell.store.log.log_host import LogHost
     from harebell.store.recovery import Found
 
 _PERSISTENT = PERSISTENT

@@ -15,12 +15,12 @@ from harebell.base.limits import LARGE_RECORD_BYTES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
-from harebell.store.reader import Reader
-from harebell.store.recall import Recall
-from harebell.store.segment import Segment, seed_of
+from harebell.store.log.reader import Reader
+from harebell.store.log.recall import Recall
+from harebell.store.log.segment import Segment, seed_of
 
 if TYPE_CHECKING:
-    from harebell.store.log_host import LogHost
+    from harebell.store.log.log_host import LogHost
 
 _LARGE = LARGE_RECORD_BYTES
 

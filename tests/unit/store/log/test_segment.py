@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.store.segment import (
+from harebell.store.log.segment import (
     HEADER_BYTES,
     Segment,
     decode_header,

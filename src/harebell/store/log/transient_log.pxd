@@ -3,8 +3,8 @@ from harebell.base.message cimport Message, copy_message
 from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.prefetch cimport prefetch_after
 from harebell.kernels.records cimport message_size
-from harebell.store.segmented_log cimport SegmentedLog
-from harebell.store.segment cimport Segment
+from harebell.store.log.segmented_log cimport SegmentedLog
+from harebell.store.log.segment cimport Segment
 
 cdef long long _FIRST_LIMIT
 cdef long long _LAST_LIMIT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.store.block_cache import BlockCache
+from harebell.store.log.block_cache import BlockCache
 from tests.unit.store.stores import Bench, message
 
 

@@ -1,0 +1,1 @@
+"""Logs of queues: segments, records, and what readers keep in memory."""
