@@ -14,7 +14,10 @@ from harebell.server.net.tls import ServerTls, StartError
 from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10
 
 if TYPE_CHECKING:
+    import socket
+
     from harebell.server.app import App
+    from harebell.server.net.proxy_gate import Addresses, ProxyGate
 
 
 __all__ = ["Listener", "StartError", "listen"]
@@ -76,6 +79,25 @@ async def _plain(app: App, host: str, port: int, dialect: str) -> asyncio.Server
     )
 
 
+def _proxy_gate(app: App, tls: ServerTls | None, dialect: str) -> ProxyGate:
+    # Imported only if it is used.
+    from harebell.server.net.proxy_gate import ProxyGate
+
+    def has_room(waiting: int) -> bool:
+        most = app.config.unauthenticated_connection_max or app.most_connections
+        return waiting < most and app.has_room()
+
+    async def serve(link: socket.socket, addresses: Addresses) -> None:
+        protocol = ServerProtocol(app, tls, dialect, addresses)
+        if tls is not None:
+            protocol.secure(link)
+        else:
+            await app.loop.connect_accepted_socket(lambda: protocol, link)
+
+    seconds = app.config.handshake_timeout_seconds
+    return ProxyGate(app.loop, seconds, has_room, serve, app.logger.write)
+
+
 async def _open(
     app: App, host: str, port: int, tls: ServerTls | None, scheme: str = ""
 ) -> Listener:
@@ -83,10 +105,7 @@ async def _open(
     server: asyncio.Server | Acceptor
     try:
         if app.config.proxy_protocol:
-            # Imported only if it is used.
-            from harebell.server.net.proxy_gate import ProxyGate
-
-            gate = ProxyGate(app, tls, dialect)
+            gate = _proxy_gate(app, tls, dialect)
             server = Acceptor(app.loop, await bound(app.loop, host, port), gate.accepted)
         elif tls is None:
             server = await _plain(app, host, port, dialect)

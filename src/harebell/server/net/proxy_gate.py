@@ -9,53 +9,56 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from harebell.server.net.connection import ServerProtocol
 from harebell.server.net.proxy_header import ProxyHeaderError, read_proxy_header
 
-if TYPE_CHECKING:
-    from harebell.server.app import App
-    from harebell.server.net.tls import ServerTls
+Addresses = tuple[tuple[Any, ...], tuple[Any, ...]]
+"""The addresses of the client, and that it has connected to."""
 
 
 class ProxyGate:
     """Reads the headers of one listener.
 
     Args:
-        app: the broker process.
-        tls: the TLS context of the listener; None for plain AMQP.
-        dialect: the version that the header `AMQP 1 1 0 10` selects, as in `Peer`.
+        loop: the event loop.
+        seconds: time that a header may take.
+        has_room: returns whether one more socket may wait for its header beside so many.
+        serve: serves a socket whose header was read.
+        log: takes a level, a line and a category.
     """
 
-    def __init__(self, app: App, tls: ServerTls | None, dialect: str) -> None:
-        self._app = app
-        self._tls = tls
-        self._dialect = dialect
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        seconds: float,
+        has_room: Callable[[int], bool],
+        serve: Callable[[socket.socket, Addresses], Awaitable[None]],
+        log: Callable[[str, str, str], None],
+    ) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._has_room = has_room
+        self._serve = serve
+        self._log = log
         self._reading: set[asyncio.Task[None]] = set()
 
     def accepted(self, link: socket.socket) -> None:
         """Begin with a new socket, or close it if too many wait for their headers."""
-        app = self._app
-        most = app.config.unauthenticated_connection_max or app.most_connections
-        if len(self._reading) >= most or not app.has_room():
+        if not self._has_room(len(self._reading)):
             link.close()
             return
-        task = app.loop.create_task(self._serve(link))
+        task = self._loop.create_task(self._read(link))
         self._reading.add(task)
         task.add_done_callback(self._reading.discard)
 
-    async def _serve(self, link: socket.socket) -> None:
-        app = self._app
+    async def _read(self, link: socket.socket) -> None:
         try:
             real = link.getpeername(), link.getsockname()
-            async with asyncio.timeout(app.config.handshake_timeout_seconds):
-                found = await read_proxy_header(app.loop, link)
-            protocol = ServerProtocol(app, self._tls, self._dialect, found or real)
-            if self._tls is not None:
-                protocol.secure(link)
-            else:
-                await app.loop.connect_accepted_socket(lambda: protocol, link)
+            async with asyncio.timeout(self._seconds):
+                found = await read_proxy_header(self._loop, link)
+            await self._serve(link, found or real)
         except ProxyHeaderError as error:
             self._refuse(link, real[0], str(error))
         except TimeoutError:
@@ -68,7 +71,7 @@ class ProxyGate:
             raise
 
     def _refuse(self, link: socket.socket, address: tuple[str, int], why: str) -> None:
-        self._app.logger.write(
+        self._log(
             "warning",
             f"{address[0]}:{address[1]}: error when receiving the PROXY header: {why}",
             "connection",
