@@ -139,7 +139,6 @@ def test_filters_that_say_nothing_to_the_broker_are_left_to_spark(
     assert filtered(
         reader,
         ds.Not(ds.EqualTo(("routing_key",), queue)),
-        ds.EqualTo(("properties", "priority"), 3),
         ds.IsNull(("headers",)),
         ds.EqualTo(("offset",), None),
         ds.In(("offset",), (1, 2)),

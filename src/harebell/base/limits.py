@@ -231,6 +231,8 @@ BULK_BYTES = 2_097_152
 """Most bytes of messages in it, except for a single larger message (2 MiB)."""
 BULK_SCAN_BYTES = 4_194_304
 """Most bytes that one bulk read with a filter scans (4 MiB)."""
+BULK_FILTER_UNITS = 1_000
+"""Work units of one bulk read that tests messages with a condition."""
 BULK_READS_PER_TURN = 4
 """Bulk reads of one connection that are answered in a turn, while its output has room."""
 BULK_READS_WAITING = 1_024

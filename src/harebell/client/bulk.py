@@ -111,6 +111,7 @@ class BulkVerbs:
         routing_key_prefix: str | None = None,
         since: int = 0,
         until: int = 0,
+        where: str | None = None,
         skip_lost: bool = False,
         group: str = "",
         epoch: int = 0,
@@ -131,6 +132,7 @@ class BulkVerbs:
             routing_key_prefix: only those whose routing key begins with it.
             since: only those of this time or later, in milliseconds since 1970.
             until: only those of an earlier time.
+            where: only those for which this condition of the filter language is true.
             skip_lost: skip messages that retention or damage has removed, and count them.
             group: the lease group whose claim is read; "" reads no claim.
             epoch: of the group.
@@ -152,7 +154,7 @@ class BulkVerbs:
             rows=rows,
             octets=octets,
             compression=compression,
-            filter=_filter(routing_key, routing_key_prefix, since, until),
+            filter=_filter(routing_key, routing_key_prefix, since, until, where),
             skip_lost=skip_lost,
         )
         return self.call(method, (m.BulkBatch,), _batch)
@@ -179,9 +181,11 @@ def _span(reply: m.BulkSpanOk) -> Span:
     )
 
 
-def _filter(key: str | None, prefix: str | None, since: int, until: int) -> dict[str, str | int]:
+def _filter(
+    key: str | None, prefix: str | None, since: int, until: int, where: str | None
+) -> dict[str, str | int]:
     wanted: dict[str, str | int | None] = {"routing-key": key, "routing-key-prefix": prefix}
-    wanted |= {"since": since or None, "until": until or None}
+    wanted |= {"since": since or None, "until": until or None, "where": where}
     return {name: value for name, value in wanted.items() if value is not None}
 
 

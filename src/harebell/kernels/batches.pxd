@@ -24,6 +24,7 @@ cdef class BatchBuilder:
     cdef bint _prefix
     cdef long long _since
     cdef long long _until
+    cdef object _test
     cdef long long _cursor
     cdef long long _seen
     cdef object _held

@@ -39,6 +39,7 @@ from harebell.kernels.arrays import (
 )
 
 CountOf = Callable[[bytes, bool], int]
+Test = Callable[[bytes, bytes, bytes, bytes, int, int, int, bool], bool]
 
 _NAMES = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
@@ -112,6 +113,7 @@ class BatchBuilder:
         self._reads_properties = bool(fields) or any(name in columns for name in about)
         self.limit(1, 1, 1)
         self.filter(None, False, 0, 0)
+        self.where(None)
         self.marks(0, 0, None, None, None)
         self.at_level(0, 0)
         self._begin()
@@ -150,6 +152,16 @@ class BatchBuilder:
         self._prefix = prefix
         self._since = since
         self._until = until
+
+    def where(self, test: Test | None) -> None:
+        """Say which records that pass the filter become rows.
+
+        Args:
+            test: called with exchange, routing key, properties and body, the time, the value of
+                the column `offset`, how many deliveries have failed, and whether the message
+                counts as delivered before; None for all.
+        """
+        self._test = test
 
     def marks(
         self,
@@ -191,12 +203,17 @@ class BatchBuilder:
         if not self._passes(message.timestamp, key):
             return 0
         again = self._again(position)
+        offset = position << self._shift | self._level
+        if self._test is not None and not self._test(
+            exchange, key, raw, body, message.timestamp, offset, self.count, again
+        ):
+            return 0
         values: dict[str, tuple[bytes | None, int]] = {
             "value": (body, len(body)),
             "routing_key": (key, len(key)),
             "exchange": (exchange, len(exchange)),
             "queue": (self._queue, 0),
-            "offset": (_LONGLONG.pack(position << self._shift | self._level), 0),
+            "offset": (_LONGLONG.pack(offset), 0),
             "timestamp": (_micros(message.timestamp), 0),
             "redelivered": (b"\1" if again else b"\0", 0),
         }

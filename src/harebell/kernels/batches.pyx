@@ -110,6 +110,7 @@ cdef class BatchBuilder:
         self._choose_fields()
         self.limit(1, 1, 1)
         self.filter(None, False, 0, 0)
+        self.where(None)
         self.marks(0, 0, None, None, None)
         self.at_level(0, 0)
         self._begin()
@@ -135,6 +136,10 @@ cdef class BatchBuilder:
         self._prefix = prefix
         self._since = since
         self._until = until
+
+    def where(self, test):
+        """Set the test of records that pass the filter."""
+        self._test = test
 
     def marks(self, long long cursor, long long seen, held, fresh, ask):
         """Set which positions count as delivered before."""
@@ -214,6 +219,11 @@ cdef class BatchBuilder:
         if self._scanned >= self._most_scanned:
             self.full = True
         if not self._passes(time, key, key_size):
+            return 0
+        if self._test is not None and not self._test(
+            exchange[:exchange_size], key[:key_size], raw[:raw_size], body[:body_size],
+            time, position << self._shift | self._level, self.count, self._again(position)
+        ):
             return 0
         self._byte_count += ROW_BYTES
         if self._value is not None:

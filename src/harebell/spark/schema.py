@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
     DataType,
@@ -64,6 +65,24 @@ MESSAGE = StructType(
 )
 """The columns of a message by default."""
 
+KAFKA_HEADERS = StructField(
+    "headers",
+    ArrayType(StructType([StructField("key", _STRING), StructField("value", BinaryType())])),
+)
+KAFKA_MESSAGE = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", _STRING),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+    ]
+)
+"""The columns of a message with `columns=kafka`."""
+_KAFKA_ALL = StructType([*KAFKA_MESSAGE.fields, KAFKA_HEADERS])
+
 HEADERS_JSON = StructField("headers_json", _STRING)
 HEADERS_RAW = StructField("headers_raw", BinaryType())
 EVERYTHING = StructType([*MESSAGE.fields, HEADERS_JSON, HEADERS_RAW])
@@ -100,6 +119,11 @@ def message_schema(
     return StructType(fields)
 
 
+def kafka_schema(*, headers: bool) -> StructType:
+    """Return the columns of a message with the names of Spark's Kafka source."""
+    return _KAFKA_ALL if headers else KAFKA_MESSAGE
+
+
 def with_body(schema: StructType, options: Options) -> StructType | str:
     """Return the schema with `value` in its format; text where Spark parses the user's schema.
 
@@ -124,18 +148,24 @@ def with_body(schema: StructType, options: Options) -> StructType | str:
     return ", ".join(columns)
 
 
-def select(schema: StructType, body_format: str = BINARY) -> ColumnSelection:
+def select(
+    schema: StructType, body_format: str = BINARY, *, kafka: bool = False
+) -> ColumnSelection:
     """Return the columns that a schema selects.
 
     Args:
         schema: as Spark passes it.
         body_format: type of `value`.
+        kafka: whether columns have the names of Spark's Kafka source.
 
     Raises:
         SchemaError: it has a column or a type that messages do not have.
     """
     if not schema.fields:
         raise SchemaError(f"the schema has no columns; a message has {_names(MESSAGE)}")
+    if kafka:
+        _check(schema, _KAFKA_ALL, "")
+        return ColumnSelection(tuple(schema.names), ())
     requested = StructType([field for field in schema.fields if field.name != "value"])
     known = EVERYTHING
     if "value" not in schema.names:

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from harebell.base.names import nearest
 from harebell.spark.options.sink_options import SINK_NAMES
 from harebell.spark.options.source_options import (
+    KAFKA,
     SOURCE_NAMES,
     OptionError,
     Options,
@@ -24,7 +25,7 @@ from harebell.spark.options.source_options import (
 from harebell.spark.options.values import unknown
 from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
 from harebell.spark.reading.stream_source import QueueStreamReader
-from harebell.spark.schema import message_schema, with_body
+from harebell.spark.schema import kafka_schema, message_schema, with_body
 from harebell.spark.writing.sink import SinkSource
 
 
@@ -63,6 +64,8 @@ class QueueSource(SinkSource):
     def schema(self) -> StructType | str:
         """Return all columns of a message that were not excluded."""
         requested = self._asked
+        if requested.columns == KAFKA:
+            return kafka_schema(headers=requested.include_headers)
         columns = message_schema(
             properties=requested.include_properties,
             headers=requested.include_headers,

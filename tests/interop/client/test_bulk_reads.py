@@ -10,7 +10,7 @@ import pytest
 
 from harebell.client import aio, blocking
 from harebell.client.bulk import ALL_COLUMNS, ArrowBatch, schema_of
-from harebell.client.errors import ExtensionMissing, GenerationChanged
+from harebell.client.errors import ExtensionMissing, GenerationChanged, PreconditionFailed
 from harebell.wire.arrow.encode import END_OF_STREAM
 from tests.interop.client.brokers import Broker
 from tests.running import RunningBroker, running_broker
@@ -111,3 +111,48 @@ def test_a_broker_that_cannot_is_named(start_broker, name: str) -> None:  # type
         with pytest.raises(ExtensionMissing, match=r"RabbitMQ.* needs Harebell's extension 'bulk'"):
             channel.span("q")
         assert channel.is_open
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_condition_selects_messages_in_the_broker(channel: blocking.Channel, kind: str) -> None:
+    queue = channel.declare_queue(f"where-{kind}", durable=True, arguments=KINDS[kind]).name
+    for number in range(600):
+        channel.publish(
+            b'{"number": %d}' % number,
+            routing_key=queue,
+            priority=number % 2,
+            headers={"third": number // 3},
+            delivery_mode=2,
+        )
+    span = channel.span(queue)
+
+    def selected(where: str) -> list[bytes]:
+        found = channel.arrow_batches(queue, 0, span.end, columns=["value"], where=where)
+        return values(list(found))
+
+    assert sorted(selected("body.number >= 598")) == [b'{"number": 598}', b'{"number": 599}']
+    assert len(selected("headers.third = 7")) == 3
+    assert len(selected("priority = 1 AND headers['third'] BETWEEN 0 AND 9")) == 15
+    assert selected("redelivered OR delivery_count > 0") == []
+    assert len(selected(f"routing_key = '{queue}' AND exchange = ''")) == 600
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ("body.total >", "ends where a column or a value is missing"),
+        ("colour = 'red'", "there is no column 'colour'"),
+        ("age > 10", "column 'age' changes while a message waits"),
+        ("state = 'ready'", "column 'state' changes while a message waits"),
+    ],
+)
+def test_a_wrong_condition_is_named(
+    running: RunningBroker, channel: blocking.Channel, where: str, sentence: str
+) -> None:
+    queue = channel.declare_queue("wrong-condition", durable=True).name
+    with blocking.connect(running.address()) as connection:
+        with pytest.raises(
+            PreconditionFailed, match=f"the filter 'where' is invalid: .*{sentence}"
+        ):
+            connection.channel().read_arrow(queue, 0, 1, where=where)
+        assert connection.channel().span(queue).messages == 0

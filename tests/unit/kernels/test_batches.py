@@ -165,6 +165,43 @@ def test_a_batch_is_full_at_each_of_its_limits(limits: tuple[int, int, int], exp
     assert (to.full, to.rows) == (False, 0)
 
 
+def test_a_test_is_called_for_what_passes_the_filter_and_may_end_the_batch() -> None:
+    to = builder("offset,redelivered")
+    calls: list[tuple[Any, ...]] = []
+
+    def test(*called: Any) -> bool:
+        calls.append(called)
+        to.full = len(calls) == 2
+        return called[3] != b"no"
+
+    to.filter(b"a", False, 0, 0)
+    to.where(test)
+    to.at_level(1, 1)
+    to.marks(1, 0, None, None, None)
+    for position, (key, body) in enumerate([("a", b"yes"), ("b", b"yes"), ("a", b"no")]):
+        assert not to.full
+        to.message(message(body, key, app_id="x"), position)
+    assert to.full
+    raw = encode_properties(BasicProperties(app_id="x"))
+    assert calls == [
+        (b"e", b"a", raw, b"yes", NOON_MS, 1, 0, True),
+        (b"e", b"a", raw, b"no", NOON_MS, 5, 0, False),
+    ]
+    assert rows(to, "offset,redelivered") == [{"offset": 1, "redelivered": True}]
+
+
+def test_an_error_of_a_test_is_raised() -> None:
+    to = builder("offset")
+
+    def test(*_: Any) -> bool:
+        raise ValueError("it takes too long")
+
+    to.where(test)
+    with pytest.raises(ValueError, match="it takes too long"):
+        to.message(message(), 0)
+    assert to.rows == 0
+
+
 def test_a_filter_passes_by_key_and_time() -> None:
     def passed(*filter_: Any) -> list[int]:
         to = builder("offset")

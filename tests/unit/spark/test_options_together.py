@@ -77,7 +77,10 @@ WRONG = {
     "leaseTimeout": ("never", "the option leaseTimeout must be a time above 0 such as 30s, 500ms "),
     "wireCompression": ("zip", "the option wireCompression must be none or lz4, not 'zip'"),
     "pushdown": ("yes", "the option pushdown must be true or false, not 'yes'"),
+    "where": ("colour = 1", "the option where is no condition: the filter is wrong at character 1"),
+    "unmatched": ("requeue", "the option unmatched must be discard, not 'requeue'"),
     "spoolDir": ("here", "the option spoolDir must be an absolute path that every executor sees, "),
+    "columns": ("pulsar", "the option columns must be amqp or kafka, not 'pulsar'"),
     "includeHeaders": ("1", "the option includeHeaders must be true or false, not '1'"),
     "includeProperties": ("1", "the option includeProperties must be true or false, not '1'"),
     "includeHeadersJson": ("1", "the option includeHeadersJson must be true or false, not '1'"),
@@ -214,3 +217,48 @@ def test_a_batch_read_has_rows() -> None:
         for_batch(right(startingOffsets="latest"))
     with pytest.raises(OptionError, match="endingOffsets cannot be earliest"):
         for_batch(right(endingOffsets='{"q": -2}'))
+
+
+def test_a_condition_is_checked_before_anything_connects() -> None:
+    assert right(where="headers.x = 1", unmatched="discard").where == "headers.x = 1"
+    assert "ends where a column or a value is missing" in wrong(where="body.total >")
+    for column in ("age > 10", "state = 'ready'"):
+        assert "which changes while a message waits" in wrong(where=column)
+
+
+def test_a_condition_does_not_go_with_plain_amqp() -> None:
+    for delivery in ("at-least-once", "at-most-once"):
+        assert f"does not go with delivery={delivery}" in wrong(
+            where="redelivered", delivery=delivery
+        )
+    assert right(where="redelivered", delivery="peek").where == "redelivered"
+
+
+def test_unmatched_is_about_messages_that_a_consuming_query_does_not_select() -> None:
+    assert wrong(unmatched="discard") == (
+        "the option unmatched says what happens to messages that where does not select: give both"
+    )
+    with pytest.raises(OptionError, match=r"unmatched belongs to spark\.readStream"):
+        for_batch(right(where="redelivered", unmatched="discard"))
+
+
+def test_columns_of_kafka_have_headers_on_request() -> None:
+    assert not right(columns="kafka").include_headers
+    assert right(columns="kafka", includeHeaders="true").include_headers
+    assert right(columns="amqp").include_headers
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("includeProperties", "true"),
+        ("includeHeadersJson", "false"),
+        ("includeRawHeaders", "true"),
+        ("bodyFormat", "text"),
+        ("mode", "FAILFAST"),
+    ],
+)
+def test_columns_of_kafka_exclude_options_on_other_columns(name: str, value: str) -> None:
+    assert wrong(columns="kafka", **{name: value}).startswith(
+        f"the options columns=kafka and {name} exclude each other"
+    )

@@ -21,9 +21,11 @@ from harebell.base.limits import (
     OUTPUT_HIGH_BYTES,
 )
 from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.front.amqp_0_9_1.bulk_filter import MessageTest, repeatable_filter
 from harebell.front.amqp_0_9_1.queue import find_readable
 from harebell.front.convert.dispatch import converted
 from harebell.kernels.batches import BatchBuilder
+from harebell.model.filter import FilterError
 from harebell.model.resource import precondition, rendered
 from harebell.wire.arrow.columns import ArrowSelection, selection
 from harebell.wire.arrow.encode import compressor, record_batch
@@ -40,6 +42,8 @@ _KEY = "routing-key"
 _PREFIX = "routing-key-prefix"
 _SINCE = "since"
 _UNTIL = "until"
+_WHERE = "where"
+_FILTERS = (_KEY, _PREFIX, _SINCE, _UNTIL, _WHERE)
 _LAST = 2**62
 """Positions and times stay below this."""
 
@@ -114,6 +118,9 @@ class Reads:
                 _answer(channel, method)
             except (Refusal, ProtocolError) as error:
                 connection.channel_caught(channel, error, CLASS, READ)
+            if _WHERE in method.filter:
+                # It has done the work of a turn.
+                break
         if self._waiting:
             self._again()
 
@@ -153,8 +160,11 @@ def _answer(channel: Channel, method: BulkRead) -> None:
         min(method.octets or BULK_BYTES, BULK_BYTES),
         BULK_SCAN_BYTES,
     )
-    _filter(builder, method.filter)
-    follows = _pour(channel, queue, method, builder)
+    try:
+        _filter(builder, method.filter)
+        follows = _pour(channel, queue, method, builder)
+    except FilterError as error:
+        raise precondition(f"the filter '{_WHERE}' is invalid: {error}") from error
     if builder.bad >= 0 and not builder.rows:
         raise Refusal(
             ErrorKind.RECORD_DAMAGED, f"the message at position {follows} of {thing} is damaged"
@@ -211,10 +221,11 @@ def _filter(builder: BatchBuilder, wanted: dict[str, Any]) -> None:
 
     Raises:
         Refusal: a filter is unknown or has a wrong value.
+        FilterError: the condition is invalid.
     """
     for name, value in wanted.items():
-        if name not in (_KEY, _PREFIX, _SINCE, _UNTIL):
-            known = ", ".join((_KEY, _PREFIX, _SINCE, _UNTIL))
+        if name not in _FILTERS:
+            known = ", ".join(_FILTERS)
             raise precondition(f"there is no filter '{name}'; there are {known}")
         if name in (_SINCE, _UNTIL):
             takes = "milliseconds since 1970"
@@ -232,6 +243,8 @@ def _filter(builder: BatchBuilder, wanted: dict[str, Any]) -> None:
         wanted.get(_SINCE, 0),
         wanted.get(_UNTIL, 0),
     )
+    if _WHERE in wanted:
+        builder.where(MessageTest(repeatable_filter(wanted[_WHERE]), builder))
 
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {

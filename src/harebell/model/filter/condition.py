@@ -40,11 +40,15 @@ class Filter:
         text: the condition as it was written.
         test: tests a message.
         terms: how many columns and literals it has.
+        columns: the names that its columns begin with.
         reads_body: whether it needs the bodies.
     """
 
-    def __init__(self, text: str, test: Test, terms: int, *, reads_body: bool) -> None:
+    def __init__(
+        self, text: str, test: Test, terms: int, columns: frozenset[str], *, reads_body: bool
+    ) -> None:
         self.text = text
+        self.columns = columns
         self.reads_body = reads_body
         self._test = test
         self._units = FILTER_UNITS + terms
@@ -72,7 +76,7 @@ def compile_filter(text: str) -> Filter:
     """
     parser = _Parser(tokens_of(text))
     test = parser.whole()
-    return Filter(text, test, parser.terms, reads_body=parser.reads_body)
+    return Filter(text, test, parser.terms, frozenset(parser.columns), reads_body=parser.reads_body)
 
 
 class _Operand(NamedTuple):
@@ -96,6 +100,7 @@ class _Parser:
 
     Attributes:
         terms: the number of columns and literals so far.
+        columns: the first names of its columns.
         reads_body: whether one of the columns needs the body.
     """
 
@@ -104,6 +109,7 @@ class _Parser:
         self._at = 0
         self._depth = 0
         self.terms = 0
+        self.columns: set[str] = set()
         self.reads_body = False
 
     # --- tokens ---------------------------------------------------------------------------------
@@ -284,6 +290,7 @@ class _Parser:
             column = column_of(path)
         except FilterError as error:
             raise wrong_at(first.at, str(error)) from None
+        self.columns.add(str(path[0]))
         self.reads_body = self.reads_body or column.reads_body
         return _Operand(column.get, column, None, first.at)
 

@@ -17,6 +17,7 @@ from typing import Any
 from harebell.base import limits
 from harebell.base.limits import NAME_BYTES
 from harebell.client.url import URL
+from harebell.model.filter import FilterError, compile_filter
 from harebell.spark.options import offset_limits as bounds
 from harebell.spark.options.access import ACCESS, default_url, take_address
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, NO_LIMITS, OffsetLimits
@@ -45,7 +46,9 @@ PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE = (
     "exactly-once",
 )
 GROUP_PREFIX = "spark"
+DISCARD = "discard"
 BINARY, TEXT, JSON = "binary", "text", "json"
+AMQP, KAFKA = "amqp", "kafka"
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,10 @@ class Options:
         lease_timeout: seconds that a lease is kept after its query ends.
         compression: of record batches on the wire, "none" or "lz4".
         pushdown: whether a batch read pushes filters down to the broker.
+        where: a condition of the broker's filter language; None for all messages.
+        unmatched: what happens to messages of leased queues that it does not select.
         spool_dir: directory that stores messages between a plain AMQP queue and Spark.
+        columns: names and types of the columns: "amqp", or "kafka" for those of Kafka's source.
         include_headers: whether to add the column `headers`.
         include_properties: whether to add the column `properties`.
         include_headers_json: whether to add the column `headers_json`.
@@ -113,7 +119,10 @@ class Options:
     lease_timeout: float = limits.SPARK_LEASE_SECONDS
     compression: str = "none"
     pushdown: bool = False
+    where: str | None = None
+    unmatched: str | None = None
     spool_dir: Path | None = None
+    columns: str = AMQP
     include_headers: bool = True
     include_properties: bool = True
     include_headers_json: bool = False
@@ -167,9 +176,14 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     queues = read.get("queues") or ((read["queue"],) if "queue" in read else ())
     read["queues"] = queues
     read["queue"] = queues[0] if queues else ""
+    if read.get("columns") == KAFKA:
+        _check_kafka(values)
+        # The default of Kafka's source.
+        read.setdefault("include_headers", False)
     options = Options(**read)
     _check(options)
     _check_trigger(options, values)
+    _check_condition(options)
     if "group" in values and "groupidprefix" in values:
         raise OptionError(
             "the options group and groupIdPrefix exclude each other: give one of them"
@@ -219,6 +233,10 @@ def for_batch(options: Options) -> Options:
             "moment at which it could acknowledge; use spark.readStream with "
             ".trigger(availableNow=True), which takes what is there and ends"
         )
+    if options.unmatched is not None:
+        raise OptionError(
+            "the option unmatched belongs to spark.readStream: a batch read consumes nothing"
+        )
     if options.min_offsets_per_trigger:
         raise OptionError(
             "the option minOffsetsPerTrigger belongs to spark.readStream: a batch read does not "
@@ -254,6 +272,37 @@ def _check(options: Options) -> None:
                         f"a starting or ending option names queue {queue!r}, which is not read: "
                         f"{', '.join(options.queues)}"
                     )
+
+
+def _check_kafka(values: Mapping[str, str]) -> None:
+    """Check that no option is about columns that Kafka's source does not have."""
+    others = (
+        *("includeproperties", "includeheadersjson", "includerawheaders"),
+        *("bodyformat", "schema", "mode"),
+    )
+    for name in others:
+        if name in values:
+            raise OptionError(
+                f"the options columns=kafka and {_NAMES[name]} exclude each other: the columns of "
+                "Kafka's source are key, value, topic, partition, offset, timestamp, timestampType "
+                "and headers, and value is binary"
+            )
+
+
+def _check_condition(options: Options) -> None:
+    """Check what happens to messages that the condition does not select."""
+    if options.where is None:
+        if options.unmatched is not None:
+            raise OptionError(
+                "the option unmatched says what happens to messages that where does not select: "
+                "give both"
+            )
+        return
+    if options.delivery in (AT_MOST_ONCE, AT_LEAST_ONCE):
+        raise OptionError(
+            f"the option where does not go with delivery={options.delivery}, which consumes over "
+            "plain AMQP: filter in the query, or use exactly-once or peek"
+        )
 
 
 def _check_trigger(options: Options, values: Mapping[str, str]) -> None:
@@ -306,6 +355,20 @@ def _read_prefix(name: str, value: str) -> str:
     return value
 
 
+def _read_condition(name: str, value: str) -> str:
+    try:
+        condition = compile_filter(value)
+    except FilterError as error:
+        raise OptionError(f"the option {name} is no condition: {error}") from None
+    for column in ("age", "state"):
+        if column in condition.columns:
+            raise OptionError(
+                f"the option {name} cannot use {column}, which changes while a message waits: a "
+                "task that reads again would get other rows"
+            )
+    return value
+
+
 # A group's name ends with a UUID in hexadecimal digits.
 _PREFIX_BYTES = NAME_BYTES - len("-") - 32
 
@@ -351,7 +414,10 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "leaseTimeout": ("lease_timeout", _read_lease),
     "wireCompression": ("compression", choice("none", "lz4")),
     "pushdown": ("pushdown", read_flag),
+    "where": ("where", _read_condition),
+    "unmatched": ("unmatched", choice(DISCARD)),
     "spoolDir": ("spool_dir", read_folder),
+    "columns": ("columns", choice(AMQP, KAFKA)),
     "includeHeaders": ("include_headers", read_flag),
     "includeProperties": ("include_properties", read_flag),
     "includeHeadersJson": ("include_headers_json", read_flag),

@@ -177,7 +177,7 @@ def choice(*allowed: str) -> Callable[[str, str], str]:
     def read(name: str, value: str) -> str:
         word = words.get(value.strip().lower())
         if word is None:
-            listed = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+            listed = " or ".join(filter(None, (", ".join(allowed[:-1]), allowed[-1])))
             raise OptionError(f"the option {name} must be {listed}, not {value!r}")
         return word
 

@@ -1,8 +1,9 @@
 """Read the present messages of queues as a batch, without consuming them.
 
 After a batch read Spark gives no signal at which messages could be acknowledged, so a batch only
-reads by position. With the option `pushdown` filters on queue, routing_key, offset and timestamp
-are pushed down, so that the broker sends less; Spark applies every filter again. Spark refuses a
+reads by position. With the option `pushdown` filters on queue, routing_key, offset, timestamp
+and other columns (`pushed_conditions`) are pushed down, so that the broker sends less; Spark
+applies every filter again. Spark refuses a
 reader class that takes filters unless its setting spark.sql.python.filterPushdown.enabled is
 true, hence two classes.
 """
@@ -21,15 +22,14 @@ from pyspark.sql.types import StructType
 
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.arrow_batches import arrow_schema
-from harebell.spark.reading.bodies import raw_schema
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.naming import queues
 from harebell.spark.reading.planning import OffsetRange, RangePartition, cut
 from harebell.spark.reading.positions import resolved, span_of
+from harebell.spark.reading.pushed_conditions import condition_of, joined
 from harebell.spark.reading.queue_consumer import SourceError
+from harebell.spark.reading.row_layout import layout
 from harebell.spark.reading.rows import Filters, PartitionRows
-from harebell.spark.schema import select
 
 _MICROS_PER_MS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,12 +44,9 @@ class QueueBatchReader(DataSourceReader):
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        selection = select(schema, options.body_format)
-        wanted = arrow_schema(schema)
-        raw = raw_schema(wanted, options.body_format)
-        self._rows = PartitionRows.of(selection, wanted, raw, options)
+        self._rows = PartitionRows.of(layout(schema, options), options)
         self._options: Options | None = options
-        self._limits = PushedLimits()
+        self._limits = PushedLimits(options.where)
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors use the address and password in the partitions.
@@ -118,9 +115,15 @@ class FilteredBatchReader(QueueBatchReader):
 
 
 class PushedLimits:
-    """The limits on queue, routing key, position and time that filters imply."""
+    """What filters imply: limits on queue, routing key, position and time, and conditions.
 
-    def __init__(self) -> None:
+    Args:
+        where: the option `where`.
+    """
+
+    def __init__(self, where: str | None = None) -> None:
+        self._where = where
+        self._conditions: list[str] = []
         self.queues: set[str] | None = None
         self.first = 0
         self.end: int | None = None
@@ -132,7 +135,8 @@ class PushedLimits:
     def filters(self) -> Filters:
         """Filters for the broker."""
         prefix = None if self._key is not None else self._prefix
-        return Filters(self._key, prefix, self._since, self._until)
+        where = joined(self._where, self._conditions)
+        return Filters(self._key, prefix, self._since, self._until, where)
 
     def take(self, one: ds.Filter) -> None:
         """Narrow the limits by one filter, if it can be pushed down."""
@@ -150,6 +154,8 @@ class PushedLimits:
             self._offset(one, value)
         elif column == "timestamp" and isinstance(value, datetime | date):
             self._time(one, value)
+        elif (condition := condition_of(one)) is not None:
+            self._conditions.append(condition)
 
     def _queue(self, one: ds.Filter, value: Any) -> None:
         if isinstance(one, ds.EqualTo | ds.EqualNullSafe) and isinstance(value, str):

@@ -156,6 +156,7 @@ class QueueReaders:
         kind = span_of(connection, about).kind
         if kind == STREAM or about.delivery == PEEK:
             return PositionReader(about, connection, kind)
+        check_unmatched(about, kind)
         if about.delivery in _SPOOLED:
             if _elsewhere(about.starting.of(queue)):
                 raise OptionError(
@@ -225,6 +226,11 @@ class QueueReaders:
             )
         about = self._options.about(queue)
         if isinstance(offset, SpoolOffset):
+            if about.where is not None:
+                raise OffsetError(
+                    f"the checkpoint consumes queue {queue!r} over plain AMQP, which has no option "
+                    "where: filter in the query, or use a new checkpoint"
+                )
             return self._spooled(queue)
         connection = self._connect()
         if not all(name in connection.extensions for name in NEEDED):
@@ -235,6 +241,7 @@ class QueueReaders:
         span = span_of(connection, about)
         _check_kind(about, offset, span)
         if isinstance(offset, ClaimOffset):
+            check_unmatched(about, span.kind)
             return LeasedReader(about, connection, span.kind)
         return PositionReader(about, connection, span.kind)
 
@@ -324,6 +331,10 @@ def check_plain(options: Options, connection: BrokerConnection) -> None:
             f"{broker} cannot do delivery={options.delivery}, which needs Harebell's leases and "
             "bulk reads: use delivery=at-least-once"
         )
+    if options.where is not None:
+        raise SourceError(
+            f"{broker} has no filters: leave the option where out and filter in the query"
+        )
     if options.pattern is not None:
         raise SourceError(
             f"{broker} does not tell its queues over AMQP: name them with the option queues "
@@ -333,6 +344,20 @@ def check_plain(options: Options, connection: BrokerConnection) -> None:
         raise SourceError(
             f"{broker} has no positions over AMQP: leave the option startingOffsets out or say "
             "earliest, and a queue is read from its head"
+        )
+
+
+def check_unmatched(options: Options, kind: str) -> None:
+    """Check that a query that consumes says what happens to messages that it does not select.
+
+    Raises:
+        OptionError: it does not.
+    """
+    if options.where is not None and options.unmatched is None:
+        raise OptionError(
+            f"the option where selects some messages of the {kind} queue {options.queue!r}, and a "
+            "query that consumes the queue acknowledges the others too: add unmatched=discard if "
+            "they may be lost, or use delivery=peek"
         )
 
 

@@ -25,14 +25,14 @@ from harebell.client.errors import (
     RecordDamaged,
 )
 from harebell.client.url import URL
-from harebell.spark.options.source_options import BINARY, Options
+from harebell.spark.options.source_options import BINARY, KAFKA, Options
 from harebell.spark.reading import spool as spools
 from harebell.spark.reading.bodies import decoded
 from harebell.spark.reading.broker_connection import LOST, BrokerConnection, turned_away
 from harebell.spark.reading.data_loss_policy import DataLoss
 from harebell.spark.reading.planning import OffsetRange, RangePartition
 from harebell.spark.reading.queue_consumer import SourceError
-from harebell.spark.schema import ColumnSelection
+from harebell.spark.reading.row_layout import RowLayout, as_kafka
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
@@ -49,12 +49,14 @@ class Filters:
         routing_key_prefix: only messages whose routing key begins with it.
         since: only messages of this time or later, in milliseconds since 1970; 0 for all.
         until: only earlier messages; 0 for all.
+        where: only messages for which this condition of the filter language is true.
     """
 
     routing_key: str | None = None
     routing_key_prefix: str | None = None
     since: int = 0
     until: int = 0
+    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class PartitionRows:
         fail_on_data_loss: whether lost messages are an error.
         name: name of the connection in management.
         filters: the filters that the broker applies.
+        kafka: whether rows have the columns of Spark's Kafka source.
     """
 
     columns: tuple[str, ...]
@@ -86,12 +89,12 @@ class PartitionRows:
     fail_on_data_loss: bool
     name: str = "spark: task"
     filters: Filters = field(default_factory=Filters)
+    kafka: bool = False
 
     @classmethod
-    def of(
-        cls, selection: ColumnSelection, wanted: pa.Schema, raw: pa.Schema, options: Options
-    ) -> PartitionRows:
+    def of(cls, columns: RowLayout, options: Options) -> PartitionRows:
         """Return the settings for these options."""
+        selection, wanted, raw = columns
         names: list[str] = []
         for name in selection.columns:
             if name == "properties":
@@ -109,6 +112,8 @@ class PartitionRows:
             options.fetch_timeout,
             options.fail_on_data_loss,
             f"{options.group_prefix}: task",
+            Filters(where=options.where),
+            options.columns == KAFKA,
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -124,7 +129,9 @@ class PartitionRows:
             assert isinstance(partition, RangePartition), "a partition of this source"
             batches = self._fetched(partition)
         for batch in batches:
-            if self.body_format == BINARY:
+            if self.kafka:
+                yield as_kafka(batch, self.wanted)
+            elif self.body_format == BINARY:
                 yield batch
             else:
                 yield decoded(batch, self.wanted, self.body_format, self.mode)
@@ -159,6 +166,7 @@ class PartitionRows:
                     routing_key_prefix=self.filters.routing_key_prefix,
                     since=self.filters.since,
                     until=self.filters.until,
+                    where=self.filters.where,
                 ):
                     if batch.lost:
                         _LOG.warning(

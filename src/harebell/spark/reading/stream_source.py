@@ -30,8 +30,6 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.arrow_batches import arrow_schema
-from harebell.spark.reading.bodies import raw_schema
 from harebell.spark.reading.offsets import (
     QueueOffset,
     SpoolOffset,
@@ -41,8 +39,9 @@ from harebell.spark.reading.offsets import (
 )
 from harebell.spark.reading.query import SourceQuery
 from harebell.spark.reading.queue_reader import QueueReaders
+from harebell.spark.reading.row_layout import layout
 from harebell.spark.reading.rows import PartitionRows
-from harebell.spark.schema import ColumnSelection, select
+from harebell.spark.schema import ColumnSelection
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -57,10 +56,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        self._selection: ColumnSelection = select(schema, options.body_format)
-        wanted = arrow_schema(schema)
-        self._schema: pa.Schema = raw_schema(wanted, options.body_format)
-        self._rows = PartitionRows.of(self._selection, wanted, self._schema, options)
+        columns = layout(schema, options)
+        self._selection: ColumnSelection = columns.selection
+        self._schema: pa.Schema = columns.raw
+        self._rows = PartitionRows.of(columns, options)
         self._options: Options | None = options
         self._query: SourceQuery | None = None
         self._readers: QueueReaders | None = None

@@ -24,6 +24,8 @@ from harebell.spark.runtime.java import SessionError
 FOLDER = "harebell_package"
 _SUFFIXES = {".py", ".so", ".pyi", ".typed"}
 _BROKER_ONLY = {"auth", "cli", "front", "model", "server", "store"}
+_FILTER = ("model/__init__.py", "model/editor.py", "model/filter/")
+"""What checks a condition, which options can have."""
 _PACKAGES = ("harebell", "pyspark_harebell", "msgspec", "google_crc32c")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -36,7 +38,7 @@ def files() -> Iterator[tuple[str, Path]]:
             inside = path.relative_to(root)
             if path.suffix not in _SUFFIXES or "__pycache__" in inside.parts:
                 continue
-            if package == "harebell" and inside.parts[0] in _BROKER_ONLY:
+            if package == "harebell" and _is_broker_only(inside):
                 continue
             yield f"{package}/{inside.as_posix()}", path
         # Libraries that a wheel adds for its compiled modules, by the convention of auditwheel.
@@ -44,6 +46,10 @@ def files() -> Iterator[tuple[str, Path]]:
         if libraries.is_dir():
             for path in sorted(libraries.iterdir()):
                 yield f"{libraries.name}/{path.name}", path
+
+
+def _is_broker_only(inside: Path) -> bool:
+    return inside.parts[0] in _BROKER_ONLY and not inside.as_posix().startswith(_FILTER)
 
 
 def python_files() -> Iterator[tuple[str, Path]]:

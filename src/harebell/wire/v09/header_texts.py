@@ -29,6 +29,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64encode
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -63,7 +64,12 @@ def json_of(table: bytes) -> bytes:
 
 def count_of(table: bytes, redelivered: bool) -> int:
     """How often a message was delivered before, as its header or else the flag says."""
-    count = _decoded(table).get(_COUNT)
+    return bounded_count(_decoded(table), redelivered=redelivered)
+
+
+def bounded_count(headers: Mapping[str, Any], *, redelivered: bool) -> int:
+    """Return the count of a decoded header table; 0 or 1 if it has none."""
+    count = headers.get(_COUNT)
     if isinstance(count, bool) or not isinstance(count, int):
         return int(redelivered)
     return max(0, min(count, _INT32_MOST))

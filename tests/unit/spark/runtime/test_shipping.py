@@ -24,7 +24,14 @@ def test_the_archive_has_the_format_and_nothing_of_the_broker(archive: Path) -> 
     assert "harebell/spark/source.py" in names
     assert "harebell/kernels/columns.py" in names
     assert "msgspec/__init__.py" in names
-    assert not [name for name in names if name.startswith(("harebell/server", "harebell/model"))]
+    assert not [name for name in names if name.startswith(("harebell/server", "harebell/front"))]
+    model = {name for name in names if name.startswith("harebell/model/")}
+    checking = "harebell/model/filter/"
+    assert {name for name in model if not name.startswith(checking)} == {
+        "harebell/model/__init__.py",
+        "harebell/model/editor.py",
+    }
+    assert f"{checking}condition.py" in model
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyx")]
 
 

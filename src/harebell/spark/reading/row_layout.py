@@ -1,0 +1,89 @@
+"""The columns of rows on their way: what Spark expects, and what the broker sends.
+
+With `columns=kafka` rows have the columns of Spark's Kafka source:
+
+    key             binary          the routing key
+    value           binary
+    topic           string          the queue
+    partition       int             0
+    offset          bigint
+    timestamp       timestamp       when the broker received the message
+    timestampType   int             1: the time of the log
+    headers         array<struct<key: string, value: binary>>
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from harebell.spark.options.source_options import KAFKA, Options
+from harebell.spark.reading.arrow_batches import arrow_schema
+from harebell.spark.reading.bodies import raw_schema
+from harebell.spark.schema import MESSAGE, ColumnSelection, select
+
+_SOURCES = {
+    "key": "routing_key",
+    "value": "value",
+    "topic": "queue",
+    "offset": "offset",
+    "timestamp": "timestamp",
+    "headers": "headers",
+}
+"""Columns of a message, by their names in Kafka's source."""
+_CONSTANTS = {"partition": 0, "timestampType": 1}
+
+
+class RowLayout(NamedTuple):
+    """The columns of a query.
+
+    Args:
+        selection: the columns that the broker provides.
+        wanted: the schema that Spark expects.
+        raw: the schema as the broker sends it.
+    """
+
+    selection: ColumnSelection
+    wanted: pa.Schema
+    raw: pa.Schema
+
+
+def layout(schema: StructType, options: Options) -> RowLayout:
+    """Return the layout of rows with this schema.
+
+    Raises:
+        SchemaError: it has a column or a type that messages do not have.
+    """
+    selection = select(schema, options.body_format, kafka=options.columns == KAFKA)
+    wanted = arrow_schema(schema)
+    if options.columns != KAFKA:
+        return RowLayout(selection, wanted, raw_schema(wanted, options.body_format))
+    names = [_SOURCES[name] for name in schema.names if name in _SOURCES]
+    # A batch of constants alone would have no length.
+    names = names or ["offset"]
+    raw = arrow_schema(StructType([MESSAGE[name] for name in names]))
+    return RowLayout(ColumnSelection(tuple(names), ()), wanted, raw)
+
+
+def as_kafka(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    """Return the rows of a batch of the broker with Kafka's columns."""
+    arrays = []
+    for field in wanted:
+        if field.name in _CONSTANTS:
+            arrays.append(pa.repeat(pa.scalar(_CONSTANTS[field.name], field.type), batch.num_rows))
+            continue
+        array = batch.column(_SOURCES[field.name])
+        arrays.append(
+            _headers(array, field.type) if field.name == "headers" else array.cast(field.type)
+        )
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _headers(array: pa.MapArray, wanted: pa.ListType) -> pa.Array:
+    pairs = wanted.value_type
+    keys = array.keys.cast(pairs.field("key").type)
+    items = array.items.cast(pairs.field("value").type)
+    entries = pa.StructArray.from_arrays([keys, items], fields=list(pairs))
+    return pa.ListArray.from_arrays(array.offsets, entries, type=wanted, mask=array.is_null())
