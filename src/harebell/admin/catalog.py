@@ -114,6 +114,11 @@ JOBS = Noun(
 EXCHANGES = Noun(
     "exchanges", "Look at the exchanges of a running broker, declare and delete them.", "exchanges"
 )
+STREAMS = Noun(
+    "streams",
+    "Look at the super streams of a running broker, add and delete them.",
+    "streams",
+)
 BINDINGS = Noun(
     "bindings",
     "Look at the bindings of a running broker, add and delete them.",
@@ -180,7 +185,7 @@ CONFIG = Noun("config", "Show, check, convert and reload the configuration of a 
 NOUNS: dict[str, Noun] = {
     noun.name: noun
     for noun in (
-        *(QUEUES, JOBS, EXCHANGES, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
+        *(QUEUES, JOBS, EXCHANGES, STREAMS, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
         *(TRANSACTIONS, LEASES, STAGES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),

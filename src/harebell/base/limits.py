@@ -225,6 +225,9 @@ STAGED_CHUNK_BYTES = 65_536
 STAGED_KEEP_SECONDS = 86_400
 """Time that an unused staged file is kept: a day."""
 
+SUPER_STREAM_PARTITIONS = 256
+"""Most partitions of a super stream."""
+
 BULK_ROWS = 16_384
 """Most rows in one batch of a bulk read."""
 BULK_BYTES = 2_097_152

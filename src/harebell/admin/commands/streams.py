@@ -1,0 +1,184 @@
+"""Commands for super streams: streams that are read and written as one, as RabbitMQ lays them out.
+
+A super stream is a durable direct exchange with the argument `x-super-stream`. Its partitions are
+streams that are bound to it, each with a routing key of its own and its place in the argument
+`x-stream-partition-order` of the binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+from harebell.admin.catalog import STREAMS
+from harebell.admin.command import MANAGEMENT, Argument, Form, plural
+from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
+from harebell.base.errors import HarebellError
+from harebell.base.limits import NAME_BYTES, SUPER_STREAM_PARTITIONS
+from harebell.base.slices import Slices
+
+if TYPE_CHECKING:
+    from harebell.model.exchange import Exchange
+    from harebell.model.vhost import VHost
+
+InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
+Table = Annotated[
+    dict[str, Any],
+    Argument(
+        "An argument of every partition: name=text or name:=JSON. May be repeated.",
+        form=Form.TABLE,
+    ),
+]
+NO_ARGUMENTS: dict[str, Any] = {}
+_SUPER = "x-super-stream"
+_ORDER = "x-stream-partition-order"
+_TYPE = "x-queue-type"
+
+
+class SuperStreamRow(TypedDict):
+    """A super stream."""
+
+    vhost: str
+    name: str
+    partitions: list[str]
+
+
+def _added(known: Mapping[str, Any]) -> str:
+    count = plural(len(known["partitions"]), "partition")
+    return f"super stream '{known['name']}' in vhost '{known['vhost']}' has {count}"
+
+
+@STREAMS.command(
+    "PUT /api/stream/super-streams/{vhost}/{name}",
+    tag=MANAGEMENT,
+    verb="add-super",
+    done=_added,
+    row=SuperStreamRow,
+)
+def add_super(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    partitions: Annotated[int, Argument("How many partitions it has.", "NUMBER")] = 3,
+    arguments: Table = NO_ARGUMENTS,
+) -> Slices[SuperStreamRow]:
+    """Make the super stream NAME with the partitions NAME-0, NAME-1 and so on."""
+    where = context.vhost(vhost)
+    checked_name(name, "super stream", NAME_BYTES)
+    if not 1 <= partitions <= SUPER_STREAM_PARTITIONS:
+        raise CommandRefused(
+            f"a super stream has 1 to {SUPER_STREAM_PARTITIONS} partitions, not {partitions}"
+        )
+    if arguments.get(_TYPE, "stream") != "stream":
+        raise CommandRefused(f"the partitions of a super stream are streams: leave {_TYPE} out")
+    queues = [f"{name}-{number}" for number in range(partitions)]
+    checked_name(queues[-1], "partition", NAME_BYTES)
+    for what, each in (("exchange", name), *(("queue", queue) for queue in queues)):
+        context.check_permission(where, "configure", what, each)
+    for queue in queues:
+        context.check_permission(where, "write", "queue", queue)
+    context.check_permission(where, "read", "exchange", name)
+    return _declared(context, where, name, queues, {**arguments, _TYPE: "stream"})
+
+
+def _declared(
+    context: AdminContext, where: VHost, name: str, queues: list[str], arguments: dict[str, Any]
+) -> Slices[SuperStreamRow]:
+    """Declare everything; if a part is refused, delete what was made before it."""
+    made: list[str] = []
+    made_exchange = name not in where.exchanges
+    try:
+        where.declare_exchange(name, "direct", durable=True, arguments={_SUPER: True})
+        known = set(_partitions(where.exchanges[name]))
+        if not known <= set(queues):
+            raise CommandRefused(
+                f"super stream '{name}' in vhost '{where.name}' has {len(known)} partitions "
+                f"already, not {len(queues)}"
+            )
+        for number, queue in enumerate(queues):
+            if queue not in where.queues:
+                where.check_room(queue)
+                made.append(queue)
+            stream = where.declare_queue(queue, durable=True, arguments=arguments)
+            stream.declared()
+            where.bind(name, stream, str(number), {_ORDER: number})
+            yield
+    except HarebellError:
+        for queue in made:
+            if queue in where.queues:
+                where.delete_queue(queue)
+        if made_exchange and name in where.exchanges:
+            where.delete_exchange(name)
+        raise
+    if made_exchange or made:
+        context.log("info", f"super stream '{name}' in vhost '{where.name}' was declared")
+    return {"vhost": where.name, "name": name, "partitions": queues}
+
+
+@STREAMS.command(
+    "DELETE /api/stream/super-streams/{vhost}/{name}",
+    tag=MANAGEMENT,
+    verb="delete-super",
+    done="super stream '{name}' in vhost '{vhost}' was deleted",
+    row=SuperStreamRow,
+)
+def delete_super(context: AdminContext, name: str, vhost: InVhost = "/") -> Slices[SuperStreamRow]:
+    """Delete a super stream, its partitions and their messages."""
+    where = context.vhost(vhost)
+    context.check_permission(where, "configure", "exchange", name)
+    exchange = where.exchanges.get(name)
+    if exchange is None or not exchange.arguments.get(_SUPER):
+        raise missing(
+            f"no super stream '{name}' in vhost '{where.name}': `harebell streams list-super` "
+            "shows all"
+        )
+    queues = _partitions(exchange)
+    for queue in queues:
+        context.check_permission(where, "configure", "queue", queue)
+    return _deleted(context, where, name, queues)
+
+
+def _deleted(
+    context: AdminContext, where: VHost, name: str, queues: list[str]
+) -> Slices[SuperStreamRow]:
+    for queue in queues:
+        if queue in where.queues:
+            where.delete_queue(queue)
+        yield
+    # Last, so that an interrupted deletion can be repeated.
+    if name in where.exchanges:
+        where.delete_exchange(name)
+    context.log("info", f"super stream '{name}' in vhost '{where.name}' was deleted")
+    return {"vhost": where.name, "name": name, "partitions": queues}
+
+
+@STREAMS.command(
+    tag=MANAGEMENT, verb="list-super", row=SuperStreamRow, summary="Print all super streams."
+)
+def list_super(
+    context: AdminContext,
+    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+) -> Slices[list[SuperStreamRow]]:
+    """List super streams by vhost and name, with their partitions in order."""
+    found: list[SuperStreamRow] = []
+    for where in context.vhosts(vhost):
+        for name, exchange in sorted(where.exchanges.items()):
+            if exchange.arguments.get(_SUPER):
+                found.append(
+                    {"vhost": where.name, "name": name, "partitions": _partitions(exchange)}
+                )
+            yield
+    return found
+
+
+def _partitions(exchange: Exchange) -> list[str]:
+    """Return the names of the partitions of a super stream, in their order."""
+    from harebell.model.queue.contract import Queue
+
+    bound = [
+        (order, binding.destination.name)
+        for binding in exchange.bindings.values()
+        if isinstance(binding.destination, Queue)
+        and isinstance(order := binding.arguments.get(_ORDER), int)
+    ]
+    return [name for _, name in sorted(bound)]
