@@ -1,7 +1,8 @@
 """Which tests run beside each other when there are several workers.
 
 With `--dist loadfile` a file stays with one worker. What is dear to start, such as a RabbitMQ
-node, is shared by several files: they are a room, and a room stays with one worker too. Rooms
+node, is shared by several files: they are a room, and a room stays with one worker too. The first
+room that names a file is its own; a file that takes a minute and shares nothing is one too. Rooms
 begin first, for nothing that is long should begin when everything else is done.
 
 Of the tests of Spark two run at a time and nothing beside them, because Spark gives the Python
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 ROOMS = (
+    ("tests/interop/differential/test_mistakes.py",),
     ("tests/interop/client", "tests/interop/differential"),
     ("tests/docs/test_examples.py",),
     ("tests/spark/test_chaos.py",),
