@@ -50,6 +50,7 @@ OLD_CLASSES = {
 OLD_NAMES = {
     "_told": "what was sent or shown, such as _reported",
     "_tell": "what is done, such as _write_collected",
+    "_telling": "what it does, such as _fencing_explained",
     "told": "what it is, such as announced",
     "tell": "publish, send or write",
 }

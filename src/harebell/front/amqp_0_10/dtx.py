@@ -99,7 +99,7 @@ class BranchWork:
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
+def _with_codes_of_version() -> Iterator[None]:
     """Translate refusals into the codes of this version."""
     try:
         yield
@@ -132,7 +132,7 @@ def select(session: Session, command: commands.DtxSelect) -> None:
 def start(session: Session, command: commands.DtxStart) -> None:
     """dtx.start: later commands belong to the branch, unless the result is a refusal."""
     association = _association(session)
-    with _telling():
+    with _with_codes_of_version():
         status = association.start(_xid(command.xid), join=command.join, resume=command.resume)
     if association.branch is not None:
         session.transaction = BranchWork(association, session.counters)
@@ -143,7 +143,7 @@ def end(session: Session, command: commands.DtxEnd) -> None:
     """dtx.end: later commands do not belong to the branch."""
     association = _association(session)
     worked = association.branch is not None
-    with _telling():
+    with _with_codes_of_version():
         status = association.end(_xid(command.xid), fail=command.fail, suspend=command.suspend)
     if worked and association.branch is None:
         session.transaction = None
@@ -160,7 +160,7 @@ def _perform(
     connection = session.connection
 
     def doing() -> Slices[Outcome]:
-        with _telling():
+        with _with_codes_of_version():
             xid = _xid(named)
             return (
                 yield from call(connection.broker.branches, session.vhost.name, xid, session.user)
@@ -195,7 +195,7 @@ def rollback(session: Session, command: commands.DtxRollback) -> None:
 
 def forget(session: Session, command: commands.DtxForget) -> None:
     """dtx.forget: remove a heuristic decision."""
-    with _telling():
+    with _with_codes_of_version():
         branches = session.connection.broker.branches
         outcome = branches.forget(session.vhost.name, _xid(command.xid), session.user)
     session.connection.hold_until(outcome.ticket)
@@ -205,7 +205,7 @@ def forget(session: Session, command: commands.DtxForget) -> None:
 def get_timeout(session: Session, command: commands.DtxGetTimeout) -> None:
     """dtx.get-timeout: in seconds."""
     branches = session.connection.broker.branches
-    with _telling():
+    with _with_codes_of_version():
         seconds = branches.timeout(session.vhost.name, _xid(command.xid), session.user)
     session.result(structs.GetTimeoutResult(seconds))
 
@@ -213,7 +213,7 @@ def get_timeout(session: Session, command: commands.DtxGetTimeout) -> None:
 def set_timeout(session: Session, command: commands.DtxSetTimeout) -> None:
     """dtx.set-timeout: the time starts now."""
     branches = session.connection.broker.branches
-    with _telling():
+    with _with_codes_of_version():
         xid = _xid(command.xid)
         branches.set_timeout(session.vhost.name, xid, session.user, command.timeout)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -67,7 +68,7 @@ class StagedWriter:
         """
         task = self._done.task
         channel = connection.channel(confirms=False)
-        with _telling(task):
+        with _fencing_explained(task):
             if task.batch < channel.stage_open(task.publisher, task.run):
                 return
             first, self._taken = self._first, 0
@@ -141,7 +142,7 @@ def commit(
 
     def work(connection: blocking.Connection) -> stages.Committed:
         channel = connection.channel(confirms=False)
-        with _telling(task):
+        with _fencing_explained(task):
             # For a batch without rows this may be the first request of this run to the broker.
             channel.stage_open(task.publisher, task.run)
             return _commit(target, channel, task, finished)
@@ -228,19 +229,14 @@ def discard(target: WriteTarget, task: Task) -> None:
         _LOG.warning("what part %d has staged could not be dropped: %s", task.part, error)
 
 
-class _telling:  # noqa: N801 - used as a statement
+@contextmanager
+def _fencing_explained(task: Task) -> Iterator[None]:
     """Translate the error of a fenced publisher into the terms of a query."""
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Fenced):
-            raise SinkError(
-                f"another run of the publisher {self._task.publisher!r} has taken over, and this "
-                f"one may not write any more: stop one of the two queries that use the same "
-                f"checkpoint ({error})"
-            ) from error
+    try:
+        yield
+    except Fenced as error:
+        raise SinkError(
+            f"another run of the publisher {task.publisher!r} has taken over, and this one may "
+            f"not write any more: stop one of the two queries that use the same checkpoint "
+            f"({error})"
+        ) from error
