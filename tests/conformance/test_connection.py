@@ -67,7 +67,7 @@ def test_a_refused_header_is_logged(connect_memory: Connect, memory: MemorySite)
     peer = connect_memory()
     peer.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
     assert peer.wire.read(0) == PROTOCOL_HEADER
-    assert memory.logged("127.0.0.1:50000", "no protocol header that is served")
+    assert memory.logged("127.0.0.1:50000", '{bad_header,<<"GET / HT">>}')
     peer.expect_closed()
 
 
@@ -227,7 +227,7 @@ def test_a_client_that_does_not_go_on_is_cut_when_the_time_is_up(
     for peer in (silent, greeted, tuned):
         peer.expect_closed()
     opened.expect_silence()
-    assert memory.logged("timed out in tuning")
+    assert memory.logged("{handshake_timeout,tuning}")
 
 
 # --- tuning ---------------------------------------------------------------------------------------

@@ -242,9 +242,9 @@ def test_before_authentication_nothing_but_start_ok_is_even_decoded(
 ) -> None:
     if named in ("connection.start-ok", "connection.close"):
         # Their fields are read, and these are none; the rest is told from its number alone.
-        wanted = ("connection closed: SYNTAX_ERROR",)
+        wanted = ("caused a connection exception syntax_error",)
     else:
-        wanted = ("CHANNEL_ERROR - unexpected method in connection state starting",)
+        wanted = ('channel_error: "unexpected method in connection state starting',)
     peer = connect_memory()
     peer.greet()
     class_id, method_id = ids(named)

@@ -13,7 +13,7 @@ from typing import Any
 from harebell.auth.users import Users
 from harebell.base.counters import Traffic
 from harebell.front.common.base_connection import BaseConnection
-from harebell.front.common.connection_log import log_accepted
+from harebell.front.common.connection_log import log_accepted, log_ended
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
@@ -92,7 +92,11 @@ class Arrival(BaseConnection):
 
     def _refuse(self) -> None:
         """Answer with the header of the version that serves most, and close."""
-        self.log("warning", f"{self.peer}: no protocol header that is served")
+        shown = "".join(
+            chr(each) if 0x20 <= each < 0x7F else f"\\{each:03o}"
+            for each in self._first[:HEADER_BYTES]
+        )
+        log_ended(self, "error", f'{{bad_header,<<"{shown}">>}}')
         self.remember_failure()
         self.out.raw(HEADER_0_9_1)
         self.cut()

@@ -43,7 +43,7 @@ def test_the_time_for_the_handshake_begins_when_the_socket_is_accepted() -> None
     world.now += 5
     peer.connection.tick(world.now)
     assert peer.connection.closing
-    assert any("timed out in starting" in text for _, text in world.log)
+    assert any("{handshake_timeout,starting}" in text for _, text in world.log)
 
 
 def test_a_peer_that_says_nothing_is_cut() -> None:
@@ -53,7 +53,7 @@ def test_a_peer_that_says_nothing_is_cut() -> None:
     assert not peer.connection.closing
     peer.connection.tick(world.now + 11)
     assert peer.connection.closing
-    assert any("timed out in header" in text for _, text in world.log)
+    assert any("{handshake_timeout,header}" in text for _, text in world.log)
 
 
 def test_the_end_of_the_broker_is_the_end_of_an_arrival() -> None:

@@ -102,7 +102,11 @@ def put_user(
         found.password_hash, found.algorithm = password_hash or "", algorithm
         found.verifiers, found.cram, found.proof = {}, b"", None
     save_user(found, context.definitions)
-    context.log("info", f"user '{name}' was {'added' if made else 'changed'}")
+    context.log(
+        "info",
+        f"Created user '{name}'" if made else f"Successfully changed password for user '{name}'",
+    )
+    context.log("info", f"Successfully set user tags for user '{name}' to [{','.join(checked)}]")
     context.broker.events.note("user.created" if made else "user.password.changed", {"name": name})
     context.broker.events.note("user.tags.set", {"name": name, "tags": found.tags})
     return {"name": name, "made": made}

@@ -83,7 +83,11 @@ def set_permissions(
     who.permissions[where.name] = permissions
     where.router.changed()
     save_permissions(where.name, who, permissions, context.definitions)
-    context.log("info", f"the permissions of user '{who.name}' in vhost '{where.name}' were set")
+    context.log(
+        "info",
+        f"Successfully set permissions for '{who.name}' in virtual host '{where.name}' to "
+        f"'{configure}', '{write}', '{read}'",
+    )
     row = _row(where.name, who, permissions)
     context.broker.events.note("permission.created", {**row})
     return {**row, "made": made}
@@ -106,7 +110,7 @@ def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -
     where.router.changed()
     context.definitions.drop("permission", (where.name, who.name))
     context.log(
-        "info", f"the permissions of user '{who.name}' in vhost '{where.name}' were cleared"
+        "info", f"Successfully cleared permissions for '{who.name}' in virtual host '{where.name}'"
     )
     context.broker.events.note("permission.deleted", {"user": who.name, "vhost": where.name})
     return {"vhost": where.name, "user": who.name}
@@ -186,8 +190,8 @@ def set_topic_permissions(
     context.broker.events.note("topic.permission.created", {**row})
     context.log(
         "info",
-        f"the topic permissions of user '{who.name}' for exchange '{exchange}' in vhost "
-        f"'{where.name}' were set",
+        f"Successfully set topic permissions on exchange '{exchange}' for '{who.name}' in virtual "
+        f"host '{where.name}' to '{write}', '{read}'",
     )
     return {**row, "made": made}
 
@@ -219,6 +223,7 @@ def clear_topic_permissions(
     where.router.changed()
     context.broker.events.note("topic.permission.deleted", {"user": who.name, "vhost": where.name})
     context.log(
-        "info", f"topic permissions of user '{who.name}' in vhost '{where.name}' were cleared"
+        "info",
+        f"Successfully cleared topic permissions for '{who.name}' in virtual host '{where.name}'",
     )
     return {"vhost": where.name, "user": who.name, "exchanges": gone}

@@ -104,7 +104,11 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         made = name not in held
         policy = Policy(name, pattern, apply_to, priority, definition)
         where.policies.put(policy, operator=operator)
-        context.log("info", f"{word} '{name}' in vhost '{where.name}' was set")
+        context.log(
+            "info",
+            f"Successfully set {word} '{name}' matching {apply_to} names in virtual host "
+            f"'{where.name}' using pattern '{pattern}'",
+        )
         return {**_row(where.name, policy), "made": made}
 
     @noun.command(

@@ -92,7 +92,7 @@ def add(
     context.users.give(user, secrets)
     context.users.put(user)
     save_user(user, context.definitions)
-    context.log("info", f"user '{name}' was added")
+    context.log("info", f"Created user '{name}'")
     context.broker.events.note("user.created", {"name": name})
     return _row(user)
 
@@ -123,7 +123,7 @@ def delete(context: AdminContext, name: str) -> Row:
         for exchange in topics:
             context.definitions.drop("topic_permission", (vhost, user.name, exchange))
     context.definitions.drop("user", (user.name,))
-    context.log("info", f"user '{user.name}' was deleted")
+    context.log("info", f"Deleted user '{user.name}'")
     context.broker.events.note("user.deleted", {"name": user.name})
     closed = context.disconnect(
         f"user '{user.name}' is deleted", lambda connection: connection.user is user
@@ -142,7 +142,7 @@ def set_password(context: AdminContext, name: str, password: Password) -> Slices
     user = context.user(name)
     context.users.give(user, secrets)
     save_user(user, context.definitions)
-    context.log("info", f"the password of user '{user.name}' was changed")
+    context.log("info", f"Successfully changed password for user '{user.name}'")
     context.broker.events.note("user.password.changed", {"name": user.name})
     return _row(user)
 
@@ -171,6 +171,8 @@ def set_tags(
     user = context.user(name)
     user.tags = checked_tags(tags)
     save_user(user, context.definitions)
-    context.log("info", f"the tags of user '{user.name}' are: {', '.join(user.tags) or 'none'}")
+    context.log(
+        "info", f"Successfully set user tags for user '{user.name}' to [{','.join(user.tags)}]"
+    )
     context.broker.events.note("user.tags.set", {"name": user.name, "tags": user.tags})
     return _row(user)

@@ -151,7 +151,11 @@ def add(
         raise CommandRefused(f"there is a vhost '{name}' already: choose another name")
     metadata = _changed(Metadata(), description, tags, default_queue_type, durability)
     vhost = context.broker.add_vhost(name, metadata)
-    context.log("info", f"vhost '{name}' was added")
+    context.log(
+        "info",
+        f"Adding vhost '{name}' (description: '{metadata.description}', tags: "
+        f"[{','.join(metadata.tags)}])",
+    )
     return _row(context, vhost)
 
 
@@ -229,7 +233,7 @@ def delete(context: AdminContext, name: str) -> Row:
         if topics:
             events.note("topic.permission.deleted", about)
     context.broker.delete_vhost(vhost)
-    context.log("info", f"vhost '{vhost.name}' was deleted")
+    context.log("info", f"Deleting vhost '{vhost.name}'")
     return {"name": vhost.name, "connections_closed": closed}
 
 

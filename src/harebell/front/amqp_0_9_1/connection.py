@@ -16,6 +16,11 @@ from harebell.front.amqp_0_9_1.channel_port import ChannelPort
 from harebell.front.common.admission import check_channel
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.connection_end import log_lost, release_owned
+from harebell.front.common.connection_log import (
+    exception_text,
+    log_channel_failed,
+    log_failed,
+)
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.errors import describe, hard
 from harebell.front.common.event_exchange import channel_closed, channel_created
@@ -419,7 +424,7 @@ class Connection(BaseConnection):
             raise error
         text = errors.text(error)
         number = channel.number
-        self.log("error", f"{self.peer}: channel {number} closed: {text}", "channel")
+        log_channel_failed(self, number, self._operation(error), text)
         if self.channels.get(number) is not channel:
             return
         self.end_channel(channel, error, text)
@@ -433,13 +438,24 @@ class Connection(BaseConnection):
             return error.class_id != 0
         return error.code in (402, 530)
 
+    def _operation(self, error: ProtocolError) -> str:
+        """Return the name of the method that failed, for the log."""
+        try:
+            return self.spec.method(error.class_id, error.method_id).name
+        except ProtocolError:
+            return "none"
+
     def _close_with(self, error: ProtocolError) -> None:
         """Close the connection, with the reason if the peer may get it."""
         errors = self.profile.errors
         counted = not isinstance(error, LoginRefused)
         error = errors.translated(error)
         text = errors.text(error)
-        self.log("error", f"{self.peer}: connection closed: {text}")
+        if counted:
+            # A refused login has its line already.
+            why = exception_text(self._operation(error), "connection", text)
+            refused = self.state is ConnectionState.OPENING and error.code in (402, 403, 530)
+            log_failed(self, error.text if refused else why)
         if self.state is ConnectionState.CLOSING:
             self.finish()
             return

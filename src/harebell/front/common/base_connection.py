@@ -27,6 +27,7 @@ from harebell.base import limits
 from harebell.base.body_frames import BodyFrames, encoded
 from harebell.base.counters import Traffic
 from harebell.base.work import Step
+from harebell.front.common.connection_log import log_ended
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.output_barrier import OutputBarrier
 from harebell.front.common.peer import Peer
@@ -386,8 +387,8 @@ class BaseConnection(FrameSink):
             if self.transport is not None and self.transport.unread():
                 # Heartbeats may be unread: a busy broker reads them before it decides.
                 return
-            text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
-            self.log("warning", f"{self.peer}: {text}")
+            why = f"missed heartbeats from client, timeout: {self.heartbeat}s"
+            log_ended(self, "error", why)
             self.cut()
 
     def excuse(self, late: float) -> None:
@@ -599,8 +600,7 @@ class BaseConnection(FrameSink):
         if self.state is ConnectionState.OPEN:
             return True
         if not self.closing:
-            why = f"timed out in {self.state.value}"
-            self.log("warning", f"{self.peer}: {why}")
+            log_ended(self, "error", f"{{handshake_timeout,{self.state.value}}}")
             self.cut()
         return False
 

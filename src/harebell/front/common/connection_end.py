@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harebell.front.common.connection_log import LOST, log_closing
+from harebell.front.common.connection_log import LOST, log_closing, log_ended
 from harebell.front.common.event_exchange import connection_closed
 from harebell.wire.v09.states import ConnectionState
 
@@ -20,6 +20,8 @@ def log_lost(connection: BaseConnection) -> None:
         connection.log("error", f"{connection.peer}: lost before connection.close-ok")
     elif connection.state is ConnectionState.OPEN:
         log_closing(connection, LOST)
+    elif connection.state is not ConnectionState.CLOSED:
+        log_ended(connection, "warning", LOST)
 
 
 def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> None:

@@ -23,6 +23,10 @@ def log_accepted(connection: BaseConnection) -> None:
 def log_granted(connection: BaseConnection, vhost: str) -> None:
     """Log that a connection is open."""
     user = connection.user.name
+    given = connection.client_properties.get("connection_name")
+    if isinstance(given, str):
+        name = connection.peer.connection_name
+        connection.log("info", f"connection {name} has a client-provided name: {given}")
     connection.log(
         "info",
         f"connection {_name(connection)}: user '{user}' authenticated and granted access to vhost "
@@ -46,6 +50,70 @@ def log_closing(connection: BaseConnection, why: str = "") -> None:
         connection.log("warning", f"{text}: {why}")
     else:
         connection.log("info", text)
+
+
+def log_ended(connection: BaseConnection, level: str, why: str) -> None:
+    """Log that the broker ends a connection without connection.close.
+
+    Args:
+        connection: the connection.
+        level: the level of the line.
+        why: the reason, as RabbitMQ's log has it.
+    """
+    connection.log(
+        level, f"closing AMQP connection {_process(connection)} ({_name(connection)}): {why}"
+    )
+
+
+def log_failed(connection: BaseConnection, why: str) -> None:
+    """Log an error that ends a connection; it names the user, if one has logged in.
+
+    Args:
+        connection: the connection.
+        why: the reason, as RabbitMQ's log has it.
+    """
+    facts = [_name(connection)]
+    if connection.vhost is not None:
+        facts.append(f"vhost: '{connection.vhost.name}'")
+    if connection.user.name:
+        facts.append(f"user: '{connection.user.name}'")
+    state = connection.state.value
+    facts.append(f"state: {'running' if state == 'open' else state}")
+    connection.log(
+        "error", f"Error on AMQP connection {_process(connection)} ({', '.join(facts)}): {why}"
+    )
+
+
+def log_channel_failed(connection: BaseConnection, number: int, operation: str, text: str) -> None:
+    """Log an error that ends a channel.
+
+    Args:
+        connection: the connection.
+        number: the channel.
+        operation: the method that failed, such as `queue.declare`; "none" without one.
+        text: the reply text, such as `NOT_FOUND - no queue 'q' in vhost '/'`.
+    """
+    vhost = "" if connection.vhost is None else connection.vhost.name
+    connection.log(
+        "error",
+        f"Channel error on connection {_process(connection)} ({_name(connection)}, vhost: "
+        f"'{vhost}', user: '{connection.user.name}'), channel {number}: "
+        f"{exception_text(operation, 'channel', text)}",
+        "channel",
+    )
+
+
+def exception_text(operation: str, what: str, text: str) -> str:
+    """Return a reply text as RabbitMQ logs it: `operation ... caused a channel exception ...`."""
+    name, _, reason = text.partition(" - ")
+    if what == "connection":
+        reason = f'"{reason}"'
+    return f"operation {operation} caused a {what} exception {name.lower()}: {reason}"
+
+
+def _process(connection: BaseConnection) -> str:
+    """Return what stands for the process of a connection in RabbitMQ."""
+    return f"<0.{connection.origin}.0>"
 
 
 def _age(connection: BaseConnection) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.sasl.exchange import Context, Exchange
 from harebell.auth.sasl.exchanges import begin_single, single_offers
 from harebell.base.errors import ProtocolError
+from harebell.front.common.connection_log import log_failed
 from harebell.front.common.event_exchange import authenticated
 from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09.fields import decode_table
@@ -107,7 +108,7 @@ def refused(connection: BaseConnection, name: str) -> bool:
     local = user is not None and not connection.users.admits(user, address)
     why = "can only connect via localhost" if local else "- invalid credentials"
     text = f"{connection.mechanism} login refused: user '{name}' {why}"
-    connection.log("warning", f"{connection.peer}: {text}")
+    log_failed(connection, text)
     connection.broker.events.actor = INTERNAL_USER
     authenticated(connection, name, text)
     return True

@@ -17,7 +17,10 @@ def test_a_soft_error_closes_the_channel_and_leaves_the_others() -> None:
     answer = peer.ask(m.QueueDelete("q", if_empty=True)) and peer.ask(m.QueuePurge("no"))
     assert answer == m.ChannelClose(404, "NOT_FOUND - no queue 'no' in vhost '/'", 50, 30)
     assert peer.ask(m.BasicQos(0, 1), channel=2) == m.BasicQosOk()
-    assert any("channel 1 closed: NOT_FOUND" in text for _, text in world.log)
+    assert any(
+        "channel 1: operation queue.purge caused a channel exception not_found: " in text
+        for _, text in world.log
+    )
 
 
 def test_what_arrives_before_the_peer_knows_is_dropped_until_close_ok() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 import time
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 
 from harebell.server.config import ConfigError
 from harebell.server.logs.outputs import RotatedFile, next_rotation
+from tests.patience import eventually
+from tests.running import running_broker
+from tests.unit.server.listening import talk
 
 
 def contents(path: Path) -> list[str]:
@@ -92,3 +96,38 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"cannot write the log file .*Not a directory"):
         RotatedFile(tmp_path / "file" / "h.log")
+
+
+LOGROTATE = Path("/usr/sbin/logrotate")
+
+
+def rotate(folder: Path, directives: str) -> None:
+    """Run logrotate once on the log in a folder."""
+    assert LOGROTATE.exists(), "install logrotate (Debian's package)"
+    conf = folder / "logrotate.conf"
+    conf.write_text(f"{folder / 'h.log'} {{\n rotate 3\n{directives}\n}}\n")
+    conf.chmod(0o600)
+    command = [str(LOGROTATE), "--force", "--state", str(folder / "state"), str(conf)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("way", ["postrotate", "copytruncate"])
+def test_logrotate_rotates_the_log_of_a_running_broker(tmp_path: Path, way: str) -> None:
+    log, rotated = tmp_path / "h.log", tmp_path / "h.log.1"
+    flags = ("--log-dir", str(tmp_path), "--log-file", "h.log")
+    with running_broker(*flags) as broker:
+        assert eventually(lambda: "Server startup complete" in log.read_text())
+        script = f" postrotate\n  kill -HUP {broker.pid}\n endscript"
+        rotate(tmp_path, script if way == "postrotate" else " copytruncate")
+        before = rotated.read_text()
+        assert "Server startup complete" in before
+        if way == "postrotate":
+            assert eventually(lambda: log.exists() and log.read_text() != "")
+        talk(broker.port).sock.close()
+        assert eventually(lambda: "client unexpectedly closed TCP connection" in log.read_text())
+        assert "Server startup complete" not in log.read_text()
+        assert "\0" not in log.read_text()
+        assert "client unexpectedly closed" not in rotated.read_text()
+        rotate(tmp_path, script if way == "postrotate" else " copytruncate")
+        assert (tmp_path / "h.log.2").read_text() == before

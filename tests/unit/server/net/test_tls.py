@@ -99,7 +99,7 @@ def test_a_handshake_that_is_not_finished_is_cut_in_time(
     with running_broker(*wanted) as broker, plain_socket(broker) as slow:
         slow.sendall(beginning)
         assert slow.recv(1) == b""
-        assert eventually(lambda: "timed out in header" in broker.log), broker.log
+        assert eventually(lambda: "{handshake_timeout,header}" in broker.log), broker.log
         Talker(encrypted(broker)).log_in()
         assert "Traceback" not in broker.log
 
