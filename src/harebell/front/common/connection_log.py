@@ -5,22 +5,43 @@ Programs that collect logs look for these words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harebell.auth.users import User
+from harebell.front.common.peer import Peer
+from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
-    from harebell.front.common.base_connection import BaseConnection
+    from harebell.model.vhost import VHost
 
 _MS = 1_000
 _SPANS = (("D", 86_400), ("H", 3_600), ("M", 60))
 LOST = "client unexpectedly closed TCP connection"
 
 
-def log_accepted(connection: BaseConnection) -> None:
+class Logged(Protocol):
+    """What the lines say about a connection: see `BaseConnection`."""
+
+    peer: Peer
+    user: User
+    vhost: VHost | None
+    client_properties: Mapping[str, Any]
+    state: ConnectionState
+    origin: int
+    now: float
+    connected_at: float
+
+    def log(self, level: str, text: str, category: str = "connection") -> None:
+        """Write a line about the connection to the log."""
+
+
+def log_accepted(connection: Logged) -> None:
     """Log that a client has begun with a protocol header that is served."""
     connection.log("info", f"accepting AMQP connection {connection.peer.connection_name}")
 
 
-def log_granted(connection: BaseConnection, vhost: str) -> None:
+def log_granted(connection: Logged, vhost: str) -> None:
     """Log that a connection is open."""
     user = connection.user.name
     given = connection.client_properties.get("connection_name")
@@ -34,7 +55,7 @@ def log_granted(connection: BaseConnection, vhost: str) -> None:
     )
 
 
-def log_closing(connection: BaseConnection, why: str = "") -> None:
+def log_closing(connection: Logged, why: str = "") -> None:
     """Log the end of an open connection.
 
     Args:
@@ -52,7 +73,7 @@ def log_closing(connection: BaseConnection, why: str = "") -> None:
         connection.log("info", text)
 
 
-def log_ended(connection: BaseConnection, level: str, why: str) -> None:
+def log_ended(connection: Logged, level: str, why: str) -> None:
     """Log that the broker ends a connection without connection.close.
 
     Args:
@@ -65,7 +86,7 @@ def log_ended(connection: BaseConnection, level: str, why: str) -> None:
     )
 
 
-def log_failed(connection: BaseConnection, why: str) -> None:
+def log_failed(connection: Logged, why: str) -> None:
     """Log an error that ends a connection; it names the user, if one has logged in.
 
     Args:
@@ -77,14 +98,14 @@ def log_failed(connection: BaseConnection, why: str) -> None:
         facts.append(f"vhost: '{connection.vhost.name}'")
     if connection.user.name:
         facts.append(f"user: '{connection.user.name}'")
-    state = connection.state.value
-    facts.append(f"state: {'running' if state == 'open' else state}")
+    open_ = connection.state is ConnectionState.OPEN
+    facts.append(f"state: {'running' if open_ else connection.state.value}")
     connection.log(
         "error", f"Error on AMQP connection {_process(connection)} ({', '.join(facts)}): {why}"
     )
 
 
-def log_channel_failed(connection: BaseConnection, number: int, operation: str, text: str) -> None:
+def log_channel_failed(connection: Logged, number: int, operation: str, text: str) -> None:
     """Log an error that ends a channel.
 
     Args:
@@ -111,16 +132,16 @@ def exception_text(operation: str, what: str, text: str) -> str:
     return f"operation {operation} caused a {what} exception {name.lower()}: {reason}"
 
 
-def _process(connection: BaseConnection) -> str:
+def _process(connection: Logged) -> str:
     """Return what stands for the process of a connection in RabbitMQ."""
     return f"<0.{connection.origin}.0>"
 
 
-def _age(connection: BaseConnection) -> float:
+def _age(connection: Logged) -> float:
     return max(connection.now - connection.connected_at, 0.0)
 
 
-def _name(connection: BaseConnection) -> str:
+def _name(connection: Logged) -> str:
     """Return the name of a connection, with the one that its client gave it."""
     name = connection.peer.connection_name
     given = connection.client_properties.get("connection_name")
