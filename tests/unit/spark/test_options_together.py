@@ -29,10 +29,12 @@ def right(**given: str) -> Options:
     return parse({"queue": "q", **given}, NOTHING)
 
 
+CHOICES = ("queue", "queues", "queuePattern", "superStream")
 WRONG = {
     "queue": ("", "the option queue must be a queue's name of 1 to 255 octets"),
     "queues": ("a,,b", "the option queues must be names between commas, such as orders,payments, "),
     "queuePattern": ("a(", "the option queuePattern is no regular expression: missing )"),
+    "superStream": ("", "the option superStream must be a queue's name of 1 to 255 octets"),
     "url": ("http://there", "the option url is wrong: an AMQP address begins with amqp:// or "),
     "username": (" ", "the option username is empty"),
     "passwordFile": ("/no/such", "the option passwordFile cannot be read: [Errno 2] No such file"),
@@ -98,7 +100,7 @@ WRONG = {
 def test_a_wrong_option_is_answered_with_its_sentence(name: str) -> None:
     value, sentence = WRONG[name]
     with pytest.raises(OptionError) as caught:
-        parse({name: value} if name.startswith("queue") else {"queue": "q", name: value}, NOTHING)
+        parse({name: value} if name in CHOICES else {"queue": "q", name: value}, NOTHING)
     assert str(caught.value).startswith(sentence)
 
 
@@ -262,3 +264,12 @@ def test_columns_of_kafka_exclude_options_on_other_columns(name: str, value: str
     assert wrong(columns="kafka", **{name: value}).startswith(
         f"the options columns=kafka and {name} exclude each other"
     )
+
+
+def test_a_super_stream_is_read_with_a_task_for_each_partition() -> None:
+    options = parse({"superStream": "a.b"}, NOTHING)
+    assert (options.pattern, options.partition_by) == (r"a\.b-[0-9]+", "queue")
+    assert parse({"superStream": "s", "partitionBy": "range"}, NOTHING).partition_by == "range"
+    assert wrong(superStream="s").startswith("the options queue and superStream exclude each other")
+    with pytest.raises(OptionError, match="superStream and delivery=at-least-once exclude"):
+        parse({"superStream": "s", "delivery": "at-least-once"}, NOTHING)

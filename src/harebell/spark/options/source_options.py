@@ -60,6 +60,7 @@ class Options:
         url: address of the broker, with user and password.
         queues: all of them.
         pattern: a regular expression for their names.
+        super_stream: a super stream, whose partitions the pattern matches.
         delivery: the delivery guarantee; None is the best that the broker supports.
         starting: where a new query begins.
         ending: where a batch read ends.
@@ -98,6 +99,7 @@ class Options:
     url: URL = field(repr=False)
     queues: tuple[str, ...] = ()
     pattern: str | None = None
+    super_stream: str | None = None
     delivery: str | None = None
     starting: OffsetLimits = NO_LIMITS
     ending: OffsetLimits = NO_LIMITS
@@ -173,6 +175,9 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     take_address(read)
     for end in ("starting", "ending"):
         read[end] = _places(read, end)
+    if "super_stream" in read:
+        read["pattern"] = re.escape(read["super_stream"]) + "-[0-9]+"
+        read.setdefault("partition_by", "queue")
     queues = read.get("queues") or ((read["queue"],) if "queue" in read else ())
     read["queues"] = queues
     read["queue"] = queues[0] if queues else ""
@@ -250,11 +255,12 @@ def for_batch(options: Options) -> Options:
 
 
 def _one_of_the_queues(values: Mapping[str, str]) -> None:
-    given = [_NAMES[name] for name in ("queue", "queues", "queuepattern") if name in values]
+    choices = ("queue", "queues", "queuepattern", "superstream")
+    given = [_NAMES[name] for name in choices if name in values]
     if not given:
         raise OptionError(
             'the option queue is missing: say which queue to read, .option("queue", "orders"), or '
-            "give queues or queuePattern"
+            "give queues, queuePattern or superStream"
         )
     if len(given) > 1:
         raise OptionError(f"the options {' and '.join(given)} exclude each other: give one of them")
@@ -262,6 +268,11 @@ def _one_of_the_queues(values: Mapping[str, str]) -> None:
 
 def _check(options: Options) -> None:
     """Check options that depend on each other."""
+    if options.super_stream is not None and options.delivery not in (None, EXACTLY_ONCE, PEEK):
+        raise OptionError(
+            f"the options superStream and delivery={options.delivery} exclude each other: the "
+            "partitions of a super stream are streams, which are read exactly once"
+        )
     if options.body_schema is not None and options.body_format != JSON:
         raise OptionError("the option schema describes JSON bodies: add bodyFormat=json")
     if options.pattern is None:
@@ -388,6 +399,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "queue": ("queue", read_queue),
     "queues": ("queues", read_queues),
     "queuePattern": ("pattern", _read_pattern),
+    "superStream": ("super_stream", read_queue),
     **ACCESS,
     "delivery": ("delivery", choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE)),
     "startingOffsets": ("starting", bounds.read_offset_limits),

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.naming import queues
+from harebell.spark.reading.naming import check_partition, queues
 from harebell.spark.reading.planning import OffsetRange, RangePartition, cut
 from harebell.spark.reading.positions import resolved, span_of
 from harebell.spark.reading.pushed_conditions import condition_of, joined
@@ -87,6 +87,7 @@ class QueueBatchReader(DataSourceReader):
         if limits.queues is not None and options.queue not in limits.queues:
             return None
         span = span_of(connection, options)
+        check_partition(options, span.kind)
         starting = options.starting.of(options.queue) or OffsetLimit(EARLIEST)
         ending = options.ending.of(options.queue) or OffsetLimit(LATEST)
         first = resolved(starting, span, connection, options, ending=False)

@@ -34,7 +34,7 @@ from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.claims import claim_together
 from harebell.spark.reading.data_loss_policy import DataLossPolicy
 from harebell.spark.reading.leased import LeasedReader
-from harebell.spark.reading.naming import queues
+from harebell.spark.reading.naming import check_partition, queues
 from harebell.spark.reading.offsets import (
     ClaimOffset,
     LogOffset,
@@ -154,6 +154,7 @@ class QueueReaders:
         about = self._options.about(queue)
         connection = self._connect()
         kind = span_of(connection, about).kind
+        check_partition(about, kind)
         if kind == STREAM or about.delivery == PEEK:
             return PositionReader(about, connection, kind)
         check_unmatched(about, kind)
@@ -338,7 +339,7 @@ def check_plain(options: Options, connection: BrokerConnection) -> None:
     if options.pattern is not None:
         raise SourceError(
             f"{broker} does not tell its queues over AMQP: name them with the option queues "
-            "instead of queuePattern"
+            f"instead of {'queuePattern' if options.super_stream is None else 'superStream'}"
         )
     if any(_elsewhere(place) for place in options.starting.all):
         raise SourceError(

@@ -4,8 +4,8 @@ With `columns=kafka` rows have the columns of Spark's Kafka source:
 
     key             binary          the routing key
     value           binary
-    topic           string          the queue
-    partition       int             0
+    topic           string          the queue, or the super stream
+    partition       int             0, or the number of the partition of a super stream
     offset          bigint
     timestamp       timestamp       when the broker received the message
     timestampType   int             1: the time of the log
@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from harebell.spark.options.source_options import KAFKA, Options
@@ -34,6 +35,7 @@ _SOURCES = {
 }
 """Columns of a message, by their names in Kafka's source."""
 _CONSTANTS = {"partition": 0, "timestampType": 1}
+_PARTITION = "partition"
 
 
 class RowLayout(NamedTuple):
@@ -61,16 +63,33 @@ def layout(schema: StructType, options: Options) -> RowLayout:
     if options.columns != KAFKA:
         return RowLayout(selection, wanted, raw_schema(wanted, options.body_format))
     names = [_SOURCES[name] for name in schema.names if name in _SOURCES]
+    if options.super_stream is not None and _PARTITION in schema.names:
+        names = [*(name for name in names if name != "queue"), "queue"]
     # A batch of constants alone would have no length.
     names = names or ["offset"]
     raw = arrow_schema(StructType([MESSAGE[name] for name in names]))
     return RowLayout(ColumnSelection(tuple(names), ()), wanted, raw)
 
 
-def as_kafka(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    """Return the rows of a batch of the broker with Kafka's columns."""
+def as_kafka(
+    batch: pa.RecordBatch, wanted: pa.Schema, super_stream: str | None = None
+) -> pa.RecordBatch:
+    """Return the rows of a batch of the broker with Kafka's columns.
+
+    Args:
+        batch: the rows.
+        wanted: the columns.
+        super_stream: the super stream whose partitions the rows are from; None for other queues.
+    """
     arrays = []
     for field in wanted:
+        if super_stream is not None and field.name == _PARTITION:
+            numbers = pc.utf8_slice_codeunits(batch.column("queue"), len(super_stream) + 1)
+            arrays.append(numbers.cast(field.type))
+            continue
+        if super_stream is not None and field.name == "topic":
+            arrays.append(pa.repeat(pa.scalar(super_stream, field.type), batch.num_rows))
+            continue
         if field.name in _CONSTANTS:
             arrays.append(pa.repeat(pa.scalar(_CONSTANTS[field.name], field.type), batch.num_rows))
             continue

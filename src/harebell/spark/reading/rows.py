@@ -76,6 +76,7 @@ class PartitionRows:
         name: name of the connection in management.
         filters: the filters that the broker applies.
         kafka: whether rows have the columns of Spark's Kafka source.
+        super_stream: the super stream whose partitions are read; None for other queues.
     """
 
     columns: tuple[str, ...]
@@ -90,6 +91,7 @@ class PartitionRows:
     name: str = "spark: task"
     filters: Filters = field(default_factory=Filters)
     kafka: bool = False
+    super_stream: str | None = None
 
     @classmethod
     def of(cls, columns: RowLayout, options: Options) -> PartitionRows:
@@ -114,6 +116,7 @@ class PartitionRows:
             f"{options.group_prefix}: task",
             Filters(where=options.where),
             options.columns == KAFKA,
+            options.super_stream,
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -130,7 +133,7 @@ class PartitionRows:
             batches = self._fetched(partition)
         for batch in batches:
             if self.kafka:
-                yield as_kafka(batch, self.wanted)
+                yield as_kafka(batch, self.wanted, self.super_stream)
             elif self.body_format == BINARY:
                 yield batch
             else:

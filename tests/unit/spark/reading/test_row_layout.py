@@ -76,3 +76,19 @@ def test_columns_of_a_message_are_unknown_with_those_of_kafka() -> None:
     with pytest.raises(SchemaError, match="column headers is array<struct<key:string,value:binary"):
         layout(StructType([MESSAGE["headers"]]), OPTIONS)
     assert layout(StructType([KAFKA_HEADERS]), OPTIONS).selection.columns == ("headers",)
+
+
+def test_the_partition_of_a_super_stream_is_the_number_in_the_name_of_its_queue() -> None:
+    options = Options("q", URL(), columns="kafka", super_stream="a-1")
+    wanted = StructType([KAFKA_MESSAGE[name] for name in ("partition", "topic", "offset")])
+    columns = layout(wanted, options)
+    assert columns.selection.columns == ("offset", "queue")
+    raw = pa.RecordBatch.from_pylist(
+        [{"offset": 5, "queue": "a-1-0"}, {"offset": 6, "queue": "a-1-12"}], schema=columns.raw
+    )
+    assert as_kafka(raw, columns.wanted, "a-1").to_pylist() == [
+        {"partition": 0, "topic": "a-1", "offset": 5},
+        {"partition": 12, "topic": "a-1", "offset": 6},
+    ]
+    empty = as_kafka(raw.slice(0, 0), columns.wanted, "a-1")
+    assert (empty.num_rows, empty.schema) == (0, columns.wanted)
