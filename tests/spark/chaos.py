@@ -54,6 +54,7 @@ _ROWS = 250
 _BATCH = 100
 _DRAINED = 2_000
 _PATIENCE_SECONDS = 300.0
+_MORE_DRIVERS = 2
 _SPREAD_SECONDS = 1.5
 _MOMENT_SECONDS = 3.0
 _LOOK_SECONDS = 0.002
@@ -168,11 +169,16 @@ class Chaos:
         """Kill each in turn, in any order, and then all together.
 
         Args:
-            last: whether the queries end when they have processed everything after that.
+            last: whether the queries end when they have processed everything after that. Before
+                that more drivers are killed, if no commit has been taken back yet.
         """
         victims = self._rng.sample(VICTIMS, len(VICTIMS))
         for victim in victims:
             self._round(victim)
+        # A driver that died halfway through a micro-batch has committed nothing to take back.
+        for _ in range(_MORE_DRIVERS):
+            if last and not self.counts.withdrawn:
+                self._round("driver")
         self._round(TOGETHER, last=last)
 
     def _round(self, victim: str, *, last: bool = False) -> None:
