@@ -32,14 +32,20 @@ def command() -> str:
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without the settings of a broker, and with `extra`.
 
-    Brokers of tests have no HTTP API unless a test asks for one: its port is one for all.
+    Brokers of tests have no HTTP API unless a test asks for one: its port is one for all. They read
+    no file of the machine, such as those of an installed RabbitMQ.
     """
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("HAREBELL_") or name == "HAREBELL_IMPL"
+        if not name.startswith(("HAREBELL_", "RABBITMQ_")) or name == "HAREBELL_IMPL"
     }
-    return {**kept, "HAREBELL_MANAGEMENT_PORT": "0", "HAREBELL_METRICS_PORT": "0", **(extra or {})}
+    own = {
+        "HAREBELL_CONFIG": "none",
+        "HAREBELL_MANAGEMENT_PORT": "0",
+        "HAREBELL_METRICS_PORT": "0",
+    }
+    return {**kept, **own, **(extra or {})}
 
 
 class DidNotStartError(RuntimeError):

@@ -189,7 +189,7 @@ def test_batches_are_compressed_when_that_is_asked_for(two: Peer) -> None:
         ({"first": 5, "end": 4}, "positions 5 to 4 of queue 'q' in vhost '/' are no range: the "
          "first position and the one behind the last are asked for"),
         ({"filter": {"key": "a"}}, "there is no filter 'key'; there are routing-key, "
-         "routing-key-prefix, since, until"),
+         "routing-key-prefix, since, until, where"),
         ({"filter": {"since": "a"}}, "the filter 'since' takes milliseconds since 1970, not 'a'"),
         ({"filter": {"since": -1}}, "the filter 'since' takes milliseconds since 1970, not -1"),
         ({"filter": {"routing-key": 1}}, "the filter 'routing-key' takes text, not 1"),

@@ -85,17 +85,23 @@ class Both:
         return theirs.code, mine.code
 
     def rows(self, *words: str) -> list[dict[str, Any]]:
-        """The rows of a list, which have to be the same on both in any order."""
-        found = []
-        for port in self.ports:
-            printed = self.on(port, "-f", "raw_json", *words)
-            assert printed.code == 0, printed
-            found.append(
-                sorted(json.loads(printed.out), key=lambda row: json.dumps(row, sort_keys=True))
-            )
-        theirs, mine = found
-        assert mine == theirs, words
-        return mine
+        """The rows of a list, which have to be the same on both in any order.
+
+        RabbitMQ lists a new queue without its counts and policy until the next sample of them.
+        """
+        found: list[list[dict[str, Any]]] = []
+
+        def same() -> bool:
+            found[:] = [self._listed(port, *words) for port in self.ports]
+            return found[0] == found[1]
+
+        assert eventually(same), (words, found)
+        return found[0]
+
+    def _listed(self, port: int, *words: str) -> list[dict[str, Any]]:
+        printed = self.on(port, "-f", "raw_json", *words)
+        assert printed.code == 0, printed
+        return sorted(json.loads(printed.out), key=lambda row: json.dumps(row, sort_keys=True))
 
 
 @pytest.fixture(scope="module")
@@ -204,9 +210,11 @@ def test_every_format_is_printed_as_on_rabbitmq(both: Both) -> None:
             assert mine == theirs, form
         else:
             assert out[1] == out[0], form
+    # With counts, which come later, RabbitMQ lists members that its script cannot print.
+    assert both.rows("list", "queues", "name", "messages")
     for depth in ("1", "2"):
-        theirs, mine = both.codes("-d", depth, "list", "queues")
-        assert mine <= theirs, depth
+        theirs, mine = (both.on(port, "-d", depth, "list", "queues") for port in both.ports)
+        assert mine.code <= theirs.code, (depth, mine, theirs)
     for name in NAMES:
         both.done("delete", "queue", f"name={name}")
 

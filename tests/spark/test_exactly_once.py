@@ -259,6 +259,7 @@ def test_filters_are_pushed_down_when_asked(lake: Lake, channel: Any, queue: str
     publish(channel, queue, 0, 10)
     reader = lake.spark.read.format("harebell").options(**lake.options)
     setting = "spark.sql.python.filterPushdown.enabled"
+    before = lake.spark.conf.get(setting)
     lake.spark.conf.set(setting, "true")
     try:
         frame = reader.option("pushdown", "true").load()
@@ -267,7 +268,7 @@ def test_filters_are_pushed_down_when_asked(lake: Lake, channel: Any, queue: str
         assert [int(row["value"]) for row in some.orderBy("offset").collect()] == [4, 5, 6, 7, 8, 9]
         assert frame.where("routing_key = 'another'").count() == 0
     finally:
-        lake.spark.conf.unset(setting)
+        lake.spark.conf.set(setting, before)
 
 
 def test_credentials_are_not_in_the_plan(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:

@@ -166,18 +166,18 @@ def test_the_firehose_is_on_until_it_is_turned_off_over_a_restart() -> None:
 def test_the_log_is_published_where_that_is_asked_for() -> None:
     with running_broker("--log-exchange", "true") as broker, connected(broker) as connection:
         channel = connection.channel()
-        warnings = _watching(channel, "amq.rabbitmq.log", "warning")
+        errors = _watching(channel, "amq.rabbitmq.log", "error")
         credentials = pika.PlainCredentials("guest", "wrong")
         with pytest.raises(pika.exceptions.ProbableAuthenticationError):
             pika.BlockingConnection(
                 pika.ConnectionParameters("127.0.0.1", broker.port, credentials=credentials)
             )
-        coming = channel.consume(warnings, inactivity_timeout=PATIENCE_SECONDS)
+        coming = channel.consume(errors, inactivity_timeout=PATIENCE_SECONDS)
         for method, properties, body in coming:
-            assert method is not None, "no warning came"
+            assert method is not None, "no error came"
             assert properties.content_type == "text/plain"
             assert properties.headers["node"].startswith("harebell@")
-            if b"login refused: user 'guest'" in body:
+            if b"PLAIN login refused: user 'guest'" in body:
                 break
 
 
