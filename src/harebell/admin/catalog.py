@@ -67,6 +67,12 @@ class Noun:
 
         return decorate
 
+    def over_http(
+        self, *http: str, tag: str, verb: str = "", summary: str = "", status: int = 0
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Make a function a command that the command line has no use for."""
+        return self.command(*http, tag=tag, verb=verb, summary=summary, status=status, hidden=True)
+
     def listing(
         self,
         what: str,
@@ -104,15 +110,17 @@ class Noun:
 QUEUES = Noun(
     "queues",
     "Look at the queues of a running broker and their messages, declare, purge and delete them.",
-    "queues messages",
+    "queues messages jobs",
 )
 JOBS = Noun(
     "jobs",
     "Look at the jobs that move, copy, remove or retry messages, and cancel them.",
-    "messages",
+    "jobs",
 )
 EXCHANGES = Noun(
-    "exchanges", "Look at the exchanges of a running broker, declare and delete them.", "exchanges"
+    "exchanges",
+    "Look at the exchanges of a running broker, declare and delete them.",
+    "exchanges messages",
 )
 STREAMS = Noun(
     "streams",
@@ -122,7 +130,7 @@ STREAMS = Noun(
 BINDINGS = Noun(
     "bindings",
     "Look at the bindings of a running broker, add and delete them.",
-    "exchanges",
+    "bindings",
     also={"bind": "add", "unbind": "delete"},
 )
 CONNECTIONS = Noun(
@@ -198,14 +206,7 @@ SERVICE = Noun("service", "What the HTTP API has beside the nouns of the command
 OVERVIEW = Noun("overview", "Totals and rates of the whole broker.", "overview")
 NODES = Noun("nodes", "The process of the broker.", "nodes")
 HEALTH = Noun("health", "Health checks.", "health")
-API_OBJECTS = Noun("api-objects", "Queues, exchanges and bindings over HTTP.", "api_objects")
-API_MESSAGES = Noun("api-messages", "Messages over HTTP.", "api_messages")
-API_ACCOUNTS = Noun("api-accounts", "Users and their limits over HTTP.", "api_accounts")
-API_SETTINGS = Noun("api-settings", "Vhosts, policies and parameters over HTTP.", "api_settings")
-_NODE = (SERVICE, OVERVIEW, NODES, HEALTH)
-HTTP_NOUNS: dict[str, Noun] = {
-    noun.name: noun for noun in (*_NODE, API_OBJECTS, API_MESSAGES, API_ACCOUNTS, API_SETTINGS)
-}
+HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH)}
 """Nouns whose commands are served over HTTP, and not on the command line."""
 
 

@@ -20,7 +20,7 @@ def _done(known: Mapping[str, Any]) -> str:
     return text
 
 
-@CONFIG.command("GET /api/config/effective", tag=ADMINISTRATOR, hidden=True)
+@CONFIG.over_http("GET /api/config/effective", tag=ADMINISTRATOR)
 def effective(context: AdminContext) -> Row:
     """Return the value of every key of the configuration; secrets are masked."""
     return context.configuration()

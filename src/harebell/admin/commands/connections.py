@@ -69,7 +69,7 @@ def show(
     return dict(connection_row(context, _connection(context, name), wanted))
 
 
-@CONNECTIONS.command("GET /api/connections/{name}/sessions", tag=MANAGEMENT, hidden=True)
+@CONNECTIONS.over_http("GET /api/connections/{name}/sessions", tag=MANAGEMENT)
 def sessions(context: AdminContext, name: str) -> list[Row]:
     """Return the AMQP 1.0 sessions of a connection: refused, as there is no AMQP 1.0."""
     _connection(context, name)
@@ -139,6 +139,26 @@ def close_all(
     )
     context.log("info", f"{closed} connections were closed: {text}")
     return {"connections_closed": closed}
+
+
+@CONNECTIONS.over_http("GET /api/connections/username/{user}", tag=MANAGEMENT)
+def list_of_user(context: AdminContext, user: str) -> Slices[list[ConnectionRow]]:
+    """List the connections of a user, the oldest first."""
+    context.user(user)
+    found = [each for each in visible_connections(context, None) if each.user.name == user]
+    return gathered(connection_row(context, each) for each in found)
+
+
+@CONNECTIONS.over_http("DELETE /api/connections/username/{user}", tag=MANAGEMENT)
+def close_of_user(context: AdminContext, user: str, reason: Reason = None) -> Row:
+    """Close all connections of a user with 320 CONNECTION_FORCED."""
+    text = checked_reason(reason)
+    context.user(user)
+    closed = context.disconnect(
+        text, lambda each: each.user.name == user and context.may_see_work_of(user)
+    )
+    context.log("info", f"{closed} connections of user '{user}' were closed: {text}")
+    return {"user": user, "connections_closed": closed}
 
 
 # --- channels -------------------------------------------------------------------------------------

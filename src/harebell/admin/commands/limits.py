@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harebell.admin.catalog import LIMITS
-from harebell.admin.command import ADMINISTRATOR, Argument
+from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused
 
 if TYPE_CHECKING:
@@ -165,3 +165,84 @@ def clear_limits(
         )
     assert user is not None, "one of them is given"
     return _set_user(context, context.user(user), {MAX_CONNECTIONS: _NONE, MAX_CHANNELS: _NONE})
+
+
+# --- over HTTP ------------------------------------------------------------------------------------
+
+
+def _row_with_value(name: str, kind: str, found: dict[str, int]) -> list[Row]:
+    return [{kind: name, "value": found}] if found else []
+
+
+def _vhost_limits(context: AdminContext, only: str | None) -> list[Row]:
+    rows: list[Row] = []
+    for vhost in context.vhosts(only):
+        found = {row["limit"]: row["value"] for row in list_limits(context, vhost.name)}
+        rows += _row_with_value(vhost.name, "vhost", found)
+    return rows
+
+
+@LIMITS.over_http("GET /api/vhost-limits", tag=ADMINISTRATOR)
+def vhost_limits(context: AdminContext) -> list[Row]:
+    """Return the limits of all vhosts that have some."""
+    return _vhost_limits(context, None)
+
+
+@LIMITS.over_http("GET /api/vhost-limits/{vhost}", tag=ADMINISTRATOR)
+def limits_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
+    """Return the limits of a vhost."""
+    return _vhost_limits(context, vhost)
+
+
+def _user_limits(context: AdminContext, found: list[User]) -> list[Row]:
+    from harebell.admin.accounts import user_limits
+
+    return [row for each in found for row in _row_with_value(each.name, "user", user_limits(each))]
+
+
+@LIMITS.over_http("GET /api/user-limits", tag=ADMINISTRATOR)
+def all_user_limits(context: AdminContext) -> list[Row]:
+    """Return the limits of all users that have some."""
+    return _user_limits(context, sorted(context.users.all(), key=lambda user: user.name))
+
+
+@LIMITS.over_http("GET /api/user-limits/{user}", tag=ADMINISTRATOR)
+def limits_of_user(context: AdminContext, user: str) -> list[Row]:
+    """Return the limits of a user."""
+    return _user_limits(context, [context.user(user)])
+
+
+def _change(name: str, value: int, known: tuple[str, ...]) -> dict[str, Any]:
+    if name not in known:
+        raise CommandRefused(f"the limit '{name}' is unknown: it is one of {', '.join(known)}")
+    return {name.replace("-", "_"): value}
+
+
+@LIMITS.over_http("PUT /api/vhost-limits/{vhost}/{name}", tag=ADMINISTRATOR)
+def put_vhost_limit(context: AdminContext, vhost: str, name: str, value: int) -> Row:
+    """Set a limit of a vhost; a negative number is no limit."""
+    change = _change(name, value, ("max-connections", "max-queues"))
+    set_limits(context, vhost, **change)
+    return {}
+
+
+@LIMITS.over_http("DELETE /api/vhost-limits/{vhost}/{name}", tag=ADMINISTRATOR)
+def delete_vhost_limit(context: AdminContext, vhost: str, name: str) -> Row:
+    """Take a limit from a vhost."""
+    done: Row = put_vhost_limit(context, vhost, name, -1)
+    return done
+
+
+@LIMITS.over_http("PUT /api/user-limits/{user}/{name}", tag=ADMINISTRATOR)
+def put_user_limit(context: AdminContext, user: str, name: str, value: int) -> Row:
+    """Set a limit of a user; a negative number is no limit."""
+    change = _change(name, value, ("max-connections", "max-channels"))
+    set_limits(context, None, user, **change)
+    return {}
+
+
+@LIMITS.over_http("DELETE /api/user-limits/{user}/{name}", tag=ADMINISTRATOR)
+def delete_user_limit(context: AdminContext, user: str, name: str) -> Row:
+    """Take a limit from a user."""
+    done: Row = put_user_limit(context, user, name, -1)
+    return done

@@ -1,27 +1,33 @@
-"""Commands that look at the messages of a queue: without taking them, and by a filter."""
+"""Commands for messages: browse those of a queue, publish and get one over HTTP."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from harebell.admin.catalog import JOBS, QUEUES
-from harebell.admin.command import MANAGEMENT, Argument, Row, plural
+from harebell.admin.catalog import EXCHANGES, QUEUES
+from harebell.admin.command import MANAGEMENT, Argument, Row
+from harebell.admin.commands.exchanges import find_exchange
 from harebell.admin.commands.queues import InVhost, find_queue
-from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.context import AdminContext, CommandRefused
 from harebell.admin.streaming import RowStream
 from harebell.base.limits import (
     BROWSE_MESSAGE_UNITS,
     BROWSE_PAYLOAD_BYTES,
     BROWSE_ROW_UNITS,
     BROWSE_SLICE_UNITS,
+    HTTP_GET_BYTES,
+    HTTP_GET_MESSAGES,
     WORK_SLICE_UNITS,
 )
+from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
+    from harebell.base.message import Message
     from harebell.model.filter import Filter, Subject
-    from harebell.model.jobs import Job
     from harebell.model.queue.browse import BrowseCursor, Browsed, Start
     from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
@@ -29,13 +35,25 @@ if TYPE_CHECKING:
 FIRST = "first"
 LAST = "last"
 READ = "read"
-WRITE = "write"
-RUNNING = "running"
 READY = "ready"
 ALL = "all"
 _MS = 1000
 _OCTETS_PER_UNIT = 256
 _DIGITS = 18
+NO_PROPERTIES: dict[str, Any] = {}
+_PERSISTENT = 2
+_OCTET_MAX = 255
+_TEXTS = (
+    *("content_type", "content_encoding", "correlation_id", "reply_to", "expiration"),
+    *("message_id", "type", "user_id", "app_id"),
+)
+_ACKNOWLEDGE = "ack_requeue_false"
+_ACKNOWLEDGE_REQUEUE = "ack_requeue_true"
+_MODES = (
+    *(_ACKNOWLEDGE, _ACKNOWLEDGE_REQUEUE),
+    *("reject_requeue_true", "reject_requeue_false"),
+)
+_ENCODINGS = ("auto", "base64")
 
 Where = Annotated[str, Argument("Only messages for which this condition is true.", "CONDITION")]
 
@@ -258,7 +276,7 @@ class _Browsing:
         moment = browsed.message.timestamp
         return {
             "offset": browsed.position,
-            "timestamp": _time(moment) if moment else "",
+            "timestamp": time_text(moment) if moment else "",
             "redelivered": browsed.redelivered,
             "delivery_count": browsed.deliveries,
             "state": browsed.state,
@@ -266,179 +284,211 @@ class _Browsing:
         }
 
 
-def _time(ms: int) -> str:
+def time_text(ms: int) -> str:
+    """Return milliseconds since 1970 as a time in UTC."""
     text = datetime.fromtimestamp(ms / _MS, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
-# --- jobs -----------------------------------------------------------------------------------------
-
-ToQueue = Annotated[str, Argument("Another queue of the vhost.", "NAME")]
-ToExchange = Annotated[
-    str | None, Argument("An exchange of the vhost, instead of a queue.", "NAME")
-]
-NewRoutingKey = Annotated[
-    str | None,
-    Argument("The routing key for the exchange.  [default: that of each message]", "KEY"),
-]
+# --- publish --------------------------------------------------------------------------------------
 
 
-def _started(known: Mapping[str, Any]) -> str:
-    what = plural(known["messages"], "message")
-    return (
-        f"job {known['id']} goes through {what} of queue '{known['queue']}' in vhost "
-        f"'{known['vhost']}': `harebell jobs list` shows how far it is"
-    )
-
-
-@QUEUES.command("POST /api/queues/{vhost}/{name}/move", tag=MANAGEMENT, done=_started, status=200)
-def move(
+@EXCHANGES.over_http("POST /api/exchanges/{vhost}/{name}/publish", tag=MANAGEMENT, status=200)
+def publish(
     context: AdminContext,
-    name: str,
-    where: str,
-    vhost: InVhost = "/",
-    to_queue: ToQueue = "",
-    to_exchange: ToExchange = None,
-    routing_key: NewRoutingKey = None,
-) -> Row:
-    """Move the messages that a condition selects to another queue or to an exchange, by a job."""
-    target = _target(context, vhost, to_queue, to_exchange, routing_key)
-    return _start(context, "move", vhost, name, where, *target)
-
-
-@QUEUES.command("POST /api/queues/{vhost}/{name}/copy", tag=MANAGEMENT, done=_started, status=200)
-def copy(
-    context: AdminContext,
-    name: str,
-    where: str,
-    vhost: InVhost = "/",
-    to_queue: ToQueue = "",
-    to_exchange: ToExchange = None,
-    routing_key: NewRoutingKey = None,
-) -> Row:
-    """Copy the messages that a condition selects to another queue or to an exchange, by a job."""
-    target = _target(context, vhost, to_queue, to_exchange, routing_key)
-    return _start(context, "copy", vhost, name, where, *target)
-
-
-@QUEUES.command("POST /api/queues/{vhost}/{name}/remove", tag=MANAGEMENT, done=_started, status=200)
-def remove(context: AdminContext, name: str, where: str, vhost: InVhost = "/") -> Row:
-    """Remove the messages that a condition selects from a queue, by a job."""
-    return _start(context, "remove", vhost, name, where, "", None)
-
-
-@QUEUES.command("POST /api/queues/{vhost}/{name}/retry", tag=MANAGEMENT, done=_started, status=200)
-def retry(context: AdminContext, name: str, where: str, vhost: InVhost = "/") -> Row:
-    """Move the dead letters that a condition selects to where they first died, by a job."""
-    if context.actor is not None:
-        # Each message names its queue, so the user has to be allowed to publish to all of them.
-        context.check_permission(context.vhost(vhost), WRITE, "exchange", "")
-    return _start(context, "retry", vhost, name, where, "", None)
-
-
-def _target(
-    context: AdminContext, vhost: str, queue: str, exchange: str | None, key: str | None
-) -> tuple[str, str | None]:
-    if bool(queue) == (exchange is not None):
-        raise CommandRefused("say where to: either to_queue or to_exchange")
-    if queue and key is not None:
-        raise CommandRefused("a queue has no routing key: leave it out, or name an exchange")
-    context.check_permission(context.vhost(vhost), WRITE, "exchange", exchange or "")
-    return ("", queue) if queue else (exchange or "", key)
-
-
-def _start(
-    context: AdminContext,
-    verb: str,
     vhost: str,
     name: str,
-    where: str,
-    exchange: str,
-    routing_key: str | None,
+    routing_key: str,
+    payload: str,
+    payload_encoding: str = "string",
+    properties: dict[str, Any] = NO_PROPERTIES,
 ) -> Row:
-    from harebell.model.jobs import Orders
+    """Publish a message; the answer says whether it reached a queue."""
+    from harebell.front.convert.editor import composed
 
-    context.check_permission(context.vhost(vhost), READ, "queue", name)
-    place, queue = find_queue(context, vhost, name)
-    condition_of(where or "true")
-    user = "" if context.actor is None else context.actor.name
-    orders = Orders(verb, place.name, queue.name, where, exchange, routing_key, user)
-    job = context.broker.jobs.start(orders)
-    context.log(
-        "info",
-        f"job {job.number} ({verb}) was started on queue '{queue.name}' in vhost '{place.name}'",
-    )
-    return job_row(job)
-
-
-class JobRow(TypedDict):
-    """A job."""
-
-    id: int
-    verb: str
-    vhost: str
-    queue: str
-    where: str
-    exchange: str
-    routing_key: str | None
-    user: str
-    state: str
-    messages: int
-    examined: int
-    selected: int
-    done: int
-    left: int
-    problem: str
-    started: str
-    ended: str
+    where = context.vhost(vhost)
+    context.check_permission(where, "write", "exchange", name)
+    _, exchange = find_exchange(context, vhost, name)
+    if exchange.internal:
+        raise CommandRefused(f"cannot publish to internal exchange '{name}'")
+    body = _decoded(payload, payload_encoding)
+    try:
+        message = composed(name, routing_key, body, _properties(context, properties))
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise CommandRefused(f"the message cannot be encoded: {error}") from None
+    queues = where.router.route(exchange, message)
+    for queue in queues:
+        queue.publish(message)
+    if queues and properties.get("delivery_mode") == _PERSISTENT:
+        context.broker.commit.urgent = True
+    return {"routed": bool(queues)}
 
 
-def job_row(job: Job) -> Row:
-    """Return what there is to say about a job."""
-    row = job.row()
-    return {**row, **{name: _time(row[name]) if row[name] else "" for name in ("started", "ended")}}
+def _decoded(payload: str, encoding: str) -> bytes:
+    if encoding == "string":
+        return payload.encode("utf-8", "surrogatepass")
+    if encoding != "base64":
+        raise CommandRefused(f"payload_encoding is '{encoding}': it is string or base64")
+    try:
+        return base64.b64decode(payload, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise CommandRefused(f"the payload is not base64: {error}") from None
 
 
-@JOBS.listing(
-    "jobs",
-    "GET /api/jobs",
-    tag=MANAGEMENT,
-    row=JobRow,
-    shown=("id", "verb", "vhost", "queue", "state", "examined", "selected", "done", "left"),
-)
-def list_jobs(context: AdminContext) -> list[Row]:
-    """List jobs by their numbers."""
-    return [job_row(job) for job in context.broker.jobs.all() if context.may_see(job.orders.vhost)]
+def _properties(context: AdminContext, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the properties of a message; unknown ones are ignored, as in RabbitMQ."""
+    from datetime import UTC, datetime
+
+    found: dict[str, Any] = {}
+    for name in _TEXTS:
+        if given.get(name) is not None:
+            found[name] = _text(name, given[name])
+    for name in ("delivery_mode", "priority"):
+        if given.get(name) is not None:
+            found[name] = _number(name, given[name], _OCTET_MAX)
+    if given.get("timestamp") is not None:
+        seconds = _number("timestamp", given["timestamp"], 2**63)
+        try:
+            found["timestamp"] = datetime.fromtimestamp(seconds, UTC)
+        except (ValueError, OverflowError, OSError):
+            raise CommandRefused(f"properties.timestamp is {seconds}: give seconds") from None
+    headers = given.get("headers") or {}
+    if not isinstance(headers, dict):
+        raise CommandRefused("properties.headers is no object")
+    if headers:
+        found["headers"] = headers
+    user = found.get("user_id")
+    if user is not None and context.actor is not None and user != context.actor.name:
+        raise CommandRefused(
+            f"user_id property set to '{user}' but authenticated user was '{context.actor.name}'"
+        )
+    return found
 
 
-def _said(known: Mapping[str, Any]) -> str:
-    end = f": {known['problem']}" if known["problem"] else ""
-    return (
-        f"job {known['id']} ({known['verb']}) is {known['state']}: {known['done']} of "
-        f"{plural(known['selected'], 'selected message')} done, {known['left']} left{end}"
-    )
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise CommandRefused(f"properties.{name} is no text: {value!r}")
+    return value
 
 
-@JOBS.command("GET /api/jobs/{id}", tag=MANAGEMENT, done=_said)
-def show(context: AdminContext, id_: int) -> Row:
-    """Print one job."""
-    return job_row(_job(context, id_))
+def _number(name: str, value: Any, most: int) -> int:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise CommandRefused(f"properties.{name} is no number from 0 to {most}: {value!r}")
+    return value
 
 
-@JOBS.command("DELETE /api/jobs/{id}", tag=MANAGEMENT, done="job {id} was cancelled")
-def cancel(context: AdminContext, id_: int) -> Row:
-    """Cancel a job; what it has done stays done."""
-    job = _job(context, id_)
-    if job.state != RUNNING:
-        raise CommandRefused(f"job {id_} is not running: it is {job.state}")
-    context.check_permission(context.vhost(job.orders.vhost), READ, "queue", job.orders.queue)
-    context.broker.jobs.cancel(job)
-    context.log("info", f"job {id_} was cancelled")
-    return job_row(job)
+# --- get ------------------------------------------------------------------------------------------
 
 
-def _job(context: AdminContext, number: int) -> Job:
-    job = context.broker.jobs.find(number)
-    if job is None or not context.may_see(job.orders.vhost):
-        raise missing(f"no job {number}: `harebell jobs list` shows all")
-    return job
+@QUEUES.over_http("POST /api/queues/{vhost}/{name}/get", tag=MANAGEMENT, status=200)
+def get(
+    context: AdminContext,
+    vhost: str,
+    name: str,
+    count: int = 1,
+    ackmode: str | None = None,
+    requeue: bool | None = None,
+    encoding: str = "auto",
+    truncate: int | None = None,
+) -> Slices[list[Row]]:
+    """Get messages of a queue, and acknowledge, reject or requeue them.
+
+    A negative count gets all. At most HTTP_GET_MESSAGES messages, and about HTTP_GET_BYTES of
+    bodies, are returned.
+    """
+    where = context.vhost(vhost)
+    mode = _mode(ackmode, requeue)
+    if encoding not in _ENCODINGS:
+        raise CommandRefused(f"encoding is '{encoding}': it is one of {', '.join(_ENCODINGS)}")
+    if truncate is not None and truncate < 0:
+        raise CommandRefused(f"truncate is {truncate}: give a number of bytes")
+    context.check_permission(where, "read", "queue", name)
+    queue = where.queue(name)
+    most = min(count, HTTP_GET_MESSAGES) if count >= 0 else HTTP_GET_MESSAGES
+    return _got(queue, most, mode, encoding, truncate)
+
+
+def _mode(ackmode: str | None, requeue: bool | None) -> str:
+    """Return the mode; older clients say only whether to requeue."""
+    if ackmode is None and requeue is not None:
+        return _ACKNOWLEDGE_REQUEUE if requeue else _ACKNOWLEDGE
+    if ackmode not in _MODES:
+        raise CommandRefused(f"ackmode is '{ackmode}': it is one of {', '.join(_MODES)}")
+    return ackmode
+
+
+def _got(
+    queue: Queue, most: int, mode: str, encoding: str, truncate: int | None
+) -> Slices[list[Row]]:
+    rows: list[Row] = []
+    positions: list[int] = []
+    size = 0
+    try:
+        while len(rows) < most and size < HTTP_GET_BYTES:
+            found = queue.get()
+            if found is None:
+                break
+            message, position, redelivered = found
+            positions.append(position)
+            size += len(message.body)
+            rows.append(_row(message, redelivered, queue.ready_count(), encoding, truncate))
+            yield
+    finally:
+        # Also when the request is given up: a message must not stay unacknowledged.
+        for position in positions:
+            _settle(queue, position, mode)
+        if positions:
+            queue.sync_soon()
+            queue.drain()
+    return rows
+
+
+def _settle(queue: Queue, position: int, mode: str) -> None:
+    if mode == _ACKNOWLEDGE:
+        queue.settle(position)
+    elif mode == _ACKNOWLEDGE_REQUEUE:
+        queue.give_back(position)
+    elif mode == "reject_requeue_true":
+        queue.requeue(position)
+    else:
+        queue.reject(position)
+
+
+def _row(
+    message: Message, redelivered: bool, ready: int, encoding: str, truncate: int | None
+) -> Row:
+    payload = message.body if truncate is None else message.body[:truncate]
+    shown, kind = _shown(payload, encoding)
+    return {
+        "payload_bytes": len(message.body),
+        "redelivered": redelivered,
+        "exchange": message.exchange,
+        "routing_key": message.routing_key,
+        "message_count": ready,
+        "properties": _shown_properties(message),
+        "payload": shown,
+        "payload_encoding": kind,
+    }
+
+
+def _shown(payload: bytes, encoding: str) -> tuple[str, str]:
+    if encoding == "auto":
+        try:
+            return payload.decode(), "string"
+        except UnicodeDecodeError:
+            pass
+    return base64.b64encode(payload).decode(), "base64"
+
+
+def _shown_properties(message: Message) -> Row:
+    from harebell.admin.rows.common import as_json
+    from harebell.front.convert import EDITOR, headers_of
+
+    found = dict(EDITOR.properties_of(message))
+    if "headers" in found:
+        found["headers"] = as_json(dict(headers_of(message)))
+    if "timestamp" in found:
+        found["timestamp"] = int(found["timestamp"].timestamp())
+    return found

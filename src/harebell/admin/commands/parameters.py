@@ -86,6 +86,36 @@ def clear_parameter(context: AdminContext, component: str, name: str, vhost: For
     return {"vhost": where.name, "component": component, "name": name}
 
 
+def _of_component(context: AdminContext, component: str, vhost: str | None) -> list[Row]:
+    return [
+        {"vhost": each.name, "component": component, "name": name, "value": value}
+        for each in context.vhosts(vhost)
+        for (kind, name), value in sorted(each.parameters.values.items(), key=lambda item: item[0])
+        if kind == component
+    ]
+
+
+@PARAMETERS.over_http("GET /api/parameters/{component}", tag=POLICYMAKER)
+def parameters_of_component(context: AdminContext, component: str) -> list[Row]:
+    """Return the parameters of a component in all vhosts."""
+    return _of_component(context, component, None)
+
+
+@PARAMETERS.over_http("GET /api/parameters/{component}/{vhost}", tag=POLICYMAKER)
+def parameters_of_vhost(context: AdminContext, component: str, vhost: str) -> list[Row]:
+    """Return the parameters of a component in a vhost."""
+    return _of_component(context, component, vhost)
+
+
+@PARAMETERS.over_http("GET /api/parameters/{component}/{vhost}/{name}", tag=POLICYMAKER)
+def show(context: AdminContext, component: str, vhost: str, name: str) -> Row:
+    """Return a parameter."""
+    for row in _of_component(context, component, vhost):
+        if row["name"] == name:
+            return row
+    raise missing(f"no parameter '{component}' '{name}' in vhost '{vhost}'")
+
+
 # --- parameters of the broker ---------------------------------------------------------------------
 
 
@@ -139,3 +169,12 @@ def clear_global_parameter(context: AdminContext, name: str) -> Row:
     context.broker.events.parameter("cleared", ("", _GLOBAL, name))
     context.log("info", f"global parameter '{name}' was cleared")
     return {"name": name}
+
+
+@GLOBAL_PARAMETERS.over_http("GET /api/global-parameters/{name}", tag=ADMINISTRATOR)
+def show_global(context: AdminContext, name: str) -> Row:
+    """Return a global parameter."""
+    values: dict[str, Any] = context.broker.global_parameters.values
+    if name not in values:
+        raise missing(f"no global parameter '{name}'")
+    return {"name": name, "value": values[name]}

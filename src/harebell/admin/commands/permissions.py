@@ -116,6 +116,26 @@ def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -
     return {"vhost": where.name, "user": who.name}
 
 
+@PERMISSIONS.over_http("GET /api/users/{user}/permissions", tag=ADMINISTRATOR)
+def permissions_of_user(context: AdminContext, user: str) -> list[Row]:
+    """Return the permissions of a user."""
+    return [{**row} for row in list_permissions(context, user=user)]
+
+
+@PERMISSIONS.over_http("GET /api/vhosts/{vhost}/permissions", tag=ADMINISTRATOR)
+def permissions_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
+    """Return the permissions in a vhost."""
+    return [{**row} for row in list_permissions(context, vhost)]
+
+
+@PERMISSIONS.over_http("GET /api/permissions/{vhost}/{user}", tag=ADMINISTRATOR)
+def show_permissions(context: AdminContext, vhost: str, user: str) -> Row:
+    """Return the permissions of a user in a vhost."""
+    for row in list_permissions(context, vhost, user):
+        return {**row}
+    raise missing(f"user '{user}' has no permissions in vhost '{vhost}'")
+
+
 # --- topic permissions ----------------------------------------------------------------------------
 
 
@@ -227,3 +247,44 @@ def clear_topic_permissions(
         f"Successfully cleared topic permissions for '{who.name}' in virtual host '{where.name}'",
     )
     return {"vhost": where.name, "user": who.name, "exchanges": gone}
+
+
+@TOPIC_PERMISSIONS.over_http("GET /api/users/{user}/topic-permissions", tag=ADMINISTRATOR)
+def topic_permissions_of_user(context: AdminContext, user: str) -> list[Row]:
+    """Return the topic permissions of a user."""
+    return [{**row} for row in list_topic_permissions(context, user=user)]
+
+
+@TOPIC_PERMISSIONS.over_http("GET /api/vhosts/{vhost}/topic-permissions", tag=ADMINISTRATOR)
+def topic_permissions_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
+    """Return the topic permissions in a vhost."""
+    return [{**row} for row in list_topic_permissions(context, vhost)]
+
+
+@TOPIC_PERMISSIONS.over_http("GET /api/topic-permissions/{vhost}/{user}", tag=ADMINISTRATOR)
+def topic_permissions_by_exchange(context: AdminContext, vhost: str, user: str) -> list[Row]:
+    """Return the topic permissions of a user in a vhost."""
+    found = list_topic_permissions(context, vhost, user)
+    if not found:
+        raise missing(f"user '{user}' has no topic permissions in vhost '{vhost}'")
+    return [{**row} for row in found]
+
+
+@TOPIC_PERMISSIONS.over_http(
+    "GET /api/topic-permissions/{vhost}/{user}/{exchange}", tag=ADMINISTRATOR
+)
+def show_topic_permission(context: AdminContext, vhost: str, user: str, exchange: str) -> Row:
+    """Return the topic permissions of a user for an exchange."""
+    for row in list_topic_permissions(context, vhost, user):
+        if row["exchange"] == exchange:
+            return {**row}
+    raise missing(f"user '{user}' has no topic permissions for exchange '{exchange}'")
+
+
+@TOPIC_PERMISSIONS.over_http(
+    "DELETE /api/topic-permissions/{vhost}/{user}/{exchange}", tag=ADMINISTRATOR
+)
+def delete_topic_permission(context: AdminContext, vhost: str, user: str, exchange: str) -> Row:
+    """Forget the topic permissions of a user for an exchange."""
+    done: Row = clear_topic_permissions(context, user, exchange, vhost)
+    return done

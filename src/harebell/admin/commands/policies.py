@@ -75,6 +75,17 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
             rows += [_row(each.name, policy) for _, policy in sorted(held.items())]
         return rows
 
+    @noun.over_http(
+        f"GET {path}/{{name}}", tag=MANAGEMENT, verb="show", summary=f"Return the {word} NAME."
+    )
+    def show_policy(context: AdminContext, vhost: str, name: str) -> PolicyRow:
+        where = context.vhost(vhost)
+        held = where.policies.operator_policies if operator else where.policies.policies
+        policy = held.get(name)
+        if policy is None:
+            raise missing(f"no {word} '{name}' in vhost '{where.name}'")
+        return _row(where.name, policy)
+
     @noun.command(
         f"PUT {path}/{{name}}",
         verb="set",

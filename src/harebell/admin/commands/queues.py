@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harebell.admin.catalog import QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
-from harebell.admin.context import AdminContext, checked_name, missing
+from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.details import queue_details, queue_incoming
 from harebell.admin.rows.queues import (
@@ -30,6 +30,7 @@ Table = Annotated[
     Argument("An argument: name=text or name:=JSON. May be repeated.", form=Form.TABLE),
 ]
 NO_ARGUMENTS: dict[str, Any] = {}
+_ACTIONS = ("sync", "cancel_sync")
 
 
 def find_queue(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
@@ -207,6 +208,15 @@ def delete(
     count = where.delete_queue(queue.name, owner, if_unused=if_unused, if_empty=if_empty)
     context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was deleted")
     return {"vhost": where.name, "name": queue.name, "messages": count}
+
+
+@QUEUES.over_http("POST /api/queues/{vhost}/{name}/actions", tag=MANAGEMENT)
+def queue_action(context: AdminContext, vhost: str, name: str, action: str) -> Row:
+    """Synchronise mirrors of a queue: there is one broker, so nothing has to be done."""
+    find_queue(context, vhost, name)
+    if action not in _ACTIONS:
+        raise CommandRefused(f"the action '{action}' is unknown: it is one of {_ACTIONS}")
+    return {}
 
 
 # --- counters -------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _check_new(context: AdminContext, name: str) -> None:
 @USERS.listing("users", tag=ADMINISTRATOR, row=UserRow)
 def list_users(context: AdminContext) -> list[UserRow]:
     """List users by name."""
-    return [_row(user) for user in sorted(context.users.all(), key=lambda user: user.name)]
+    return [_row(user) for user in _sorted(context)]
 
 
 @USERS.command(tag=ADMINISTRATOR, done="user '{name}' was added")
@@ -176,3 +176,113 @@ def set_tags(
     )
     context.broker.events.note("user.tags.set", {"name": user.name, "tags": user.tags})
     return _row(user)
+
+
+# --- over HTTP ------------------------------------------------------------------------------------
+
+
+def _row_with_hash(user: User) -> Row:
+    from harebell.admin.accounts import user_limits
+
+    return {
+        "name": user.name,
+        "password_hash": user.password_hash,
+        "hashing_algorithm": user.algorithm,
+        "tags": list(user.tags),
+        "limits": user_limits(user),
+        "loopback_only": user.loopback_only,
+    }
+
+
+def _sorted(context: AdminContext) -> list[User]:
+    return sorted(context.users.all(), key=lambda user: user.name)
+
+
+@USERS.over_http("GET /api/users", tag=ADMINISTRATOR)
+def list_with_hashes(context: AdminContext) -> list[Row]:
+    """Return all users, with the hashes of their passwords."""
+    return [_row_with_hash(user) for user in _sorted(context)]
+
+
+@USERS.over_http("GET /api/users/without-permissions", tag=ADMINISTRATOR)
+def list_without_permissions(context: AdminContext) -> list[Row]:
+    """Return the users that may not open any vhost."""
+    return [_row_with_hash(user) for user in _sorted(context) if not user.permissions]
+
+
+@USERS.over_http("GET /api/users/{name}", tag=ADMINISTRATOR)
+def show(context: AdminContext, name: str) -> Row:
+    """Return a user, with the hash of the password."""
+    return _row_with_hash(context.user(name))
+
+
+def _tags_of(tags: str | list[str]) -> tuple[str, ...]:
+    words = tags.split(",") if isinstance(tags, str) else tags
+    return checked_tags([word.strip() for word in words if word.strip()])
+
+
+@USERS.over_http("PUT /api/users/{name}", tag=ADMINISTRATOR)
+def put(
+    context: AdminContext,
+    name: str,
+    tags: str | list[str],
+    password: str | None = None,
+    password_hash: str | None = None,
+    hashing_algorithm: str | None = None,
+) -> Slices[Row]:
+    """Add a user, or replace tags and password of one.
+
+    Without a password, and with an empty hash, the user cannot log in with a password.
+    """
+    from harebell.admin.accounts import save_user
+    from harebell.auth.passwords import SHA256, fault_of, known_algorithm
+    from harebell.auth.users import User
+
+    checked_name(name, "user", USER_NAME_BYTES)
+    checked = _tags_of(tags)
+    algorithm = hashing_algorithm or SHA256
+    if not known_algorithm(algorithm):
+        raise CommandRefused(f"the hashing algorithm '{algorithm}' is unknown")
+    if password_hash:
+        fault = fault_of(password_hash, algorithm)
+        if fault:
+            raise CommandRefused(fault)
+    secrets = None
+    if password_hash is None and password:
+        complaint = context.users.complaint(name, password)
+        if complaint:
+            raise CommandRefused(complaint)
+        secrets = yield from context.users.deriving(password)
+    found = context.users.get(name)
+    made = found is None
+    if found is None:
+        found = User(name, "")
+        context.users.put(found)
+    found.tags = checked
+    if secrets is not None:
+        context.users.give(found, secrets)
+    else:
+        found.password_hash, found.algorithm = password_hash or "", algorithm
+        found.verifiers, found.cram, found.proof = {}, b"", None
+    save_user(found, context.definitions)
+    context.log(
+        "info",
+        f"Created user '{name}'" if made else f"Successfully changed password for user '{name}'",
+    )
+    context.log("info", f"Successfully set user tags for user '{name}' to [{','.join(checked)}]")
+    context.broker.events.note("user.created" if made else "user.password.changed", {"name": name})
+    context.broker.events.note("user.tags.set", {"name": name, "tags": found.tags})
+    return {"name": name, "made": made}
+
+
+@USERS.over_http("POST /api/users/bulk-delete", tag=ADMINISTRATOR)
+def bulk_delete(context: AdminContext, users: list[str]) -> Row:
+    """Delete several users, all of them or none."""
+    names = dict.fromkeys(users)
+    for name in names:
+        context.user(name)
+    if len(names) == len(context.users.all()):
+        raise CommandRefused("these are all users: leave one, so that somebody can log in")
+    for name in names:
+        delete(context, name)
+    return {}

@@ -261,3 +261,45 @@ def trace_on(context: AdminContext, vhost: ForVhost = "/") -> Row:
 def trace_off(context: AdminContext, vhost: ForVhost = "/") -> Row:
     """Stop tracing a vhost."""
     return _trace(context, vhost, on=False)
+
+
+# --- over HTTP ------------------------------------------------------------------------------------
+
+
+@VHOSTS.over_http("PUT /api/vhosts/{name}", tag=ADMINISTRATOR)
+def put(
+    context: AdminContext,
+    name: str,
+    description: str | None = None,
+    tags: str | list[str] | None = None,
+    default_queue_type: str | None = None,
+    durability: str | None = None,
+    tracing: bool | None = None,
+) -> Row:
+    """Add a vhost, or change what is given of one.
+
+    The user of the request gets all permissions in a new vhost.
+    """
+    if default_queue_type == "undefined":
+        default_queue_type = ""  # RabbitMQ writes so that there is none
+    if tags is not None:
+        words = tags.split(",") if isinstance(tags, str) else tags
+        tags = [word.strip() for word in words if word.strip()]
+    made = name not in context.broker.vhosts
+    change = add if made else set_vhost
+    change(context, name, description, tags, default_queue_type, durability)
+    if made and context.actor is not None:
+        from harebell.admin.commands.permissions import set_permissions
+
+        set_permissions(context, context.actor.name, ".*", ".*", ".*", name)
+    if tracing is not None:
+        (trace_on if tracing else trace_off)(context, name)
+    return {"name": name, "made": made}
+
+
+@VHOSTS.over_http("POST /api/vhosts/{name}/start/{node}", tag=ADMINISTRATOR)
+def start(context: AdminContext, name: str, node: str) -> Row:
+    """Start a vhost: it runs already."""
+    context.vhost(name)
+    context.check_node(node)
+    return {}

@@ -104,7 +104,10 @@ def test_exchanges_are_bound_to_exchanges_and_missing_ends_are_named(api: Api) -
     answer = api.ask("POST", "/api/bindings/%2F/e/amq.topic/q/nope", {})
     assert (answer.status, answer.json) == (
         404,
-        {"error": "not_found", "reason": "no queue 'nope' in vhost '/'"},
+        {
+            "error": "not_found",
+            "reason": "no queue 'nope' in vhost '/': `harebell queues list` shows all",
+        },
     )
     assert api.ask("POST", "/api/bindings/%2F/e/amq.topic/z/nope", {}).status == 404
     api.done("PUT", "/api/queues/%2F/own", {})
