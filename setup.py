@@ -5,7 +5,7 @@ are ordinary Python modules typed by a `.pxd` file beside them.  They compile al
 at all, because compiled classes share C layouts.  `HAREBELL_IMPL=python` asks for an installation
 without them, whose wheel is tagged `py3-none-any`; in any other case a failure ends the build.
 
-All cores compile; `HAREBELL_BUILD_THREADS` sets another number.  A build in the same folder that
+All cores compile; `HAREBELL_BUILD_THREADS` sets another number.  A build in the same directory that
 was interrupted goes on with the modules that are missing.
 """
 

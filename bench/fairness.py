@@ -104,9 +104,9 @@ def missed(rows: Iterable[Row], bars: Bars) -> list[str]:
     return found
 
 
-def _definitions(folder: Path) -> Path:
+def _definitions(directory: Path) -> Path:
     """Users of which none is the other; the password of each is its name."""
-    path = folder / "definitions.json"
+    path = directory / "definitions.json"
     names = ("guest", pair.USER, side.USER)
     document = {
         "users": [{"name": name, "password": name, "tags": "administrator"} for name in names],
@@ -211,8 +211,8 @@ def measure(load: str, kind: str, task: pair.Task, scale: float) -> Row:
         task: what the pair does; the port is the broker's.
         scale: what the numbers of the load are multiplied by.
     """
-    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-        definitions = _definitions(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
+        definitions = _definitions(Path(directory))
         broker = (
             RabbitMQ(definitions) if kind == RabbitMQ.name else Harebell(definitions, http=True)
         )

@@ -140,8 +140,8 @@ class Bench:
     def _looped(self) -> float:
         """Return the rows per second of a loop of pika and pyarrow with the same messages."""
         fill(self.broker, _QUEUE, CLASSIC, self.lake)
-        with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-            path = Path(folder) / "loop.parquet"
+        with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
+            path = Path(directory) / "loop.parquet"
             seconds = pika_to_parquet(self.url, _QUEUE, self.lake, path)
             found = pq.read_metadata(path).num_rows
         if found != self.lake:
@@ -150,8 +150,8 @@ class Bench:
         return self.lake / seconds
 
     def _stored(self, rows: DataFrame, numbered: bool = False) -> float:
-        with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-            path = str(Path(folder) / "lake")
+        with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
+            path = str(Path(directory) / "lake")
             rate = drained(rows, "parquet", self.lake, path=path, compression="zstd")
             if numbered:
                 # Every body begins with its number.

@@ -52,8 +52,8 @@ def drained(rows: DataFrame, sink: str, expected: int, **options: str) -> float:
     Raises:
         BenchError: there were other numbers of rows, or it took too long.
     """
-    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-        options = {"checkpointLocation": f"{folder}/checkpoint"} | options
+    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
+        options = {"checkpointLocation": f"{directory}/checkpoint"} | options
         writer = rows.writeStream.format(sink).options(**options)
         query = writer.trigger(availableNow=True).start()
         ended = query.awaitTermination(_PATIENCE_SECONDS)
@@ -94,8 +94,8 @@ def latencies(
     Raises:
         BenchError: a row did not come.
     """
-    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-        writer = rows.writeStream.format("noop").option("checkpointLocation", folder + "/c")
+    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
+        writer = rows.writeStream.format("noop").option("checkpointLocation", directory + "/c")
         query = writer.start()
         try:
             found: list[float] = []
@@ -141,8 +141,8 @@ def until_called(
         if frame.count():
             called.append((number, at))
 
-    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-        writer = rows.writeStream.foreachBatch(note).option("checkpointLocation", folder + "/c")
+    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
+        writer = rows.writeStream.foreachBatch(note).option("checkpointLocation", directory + "/c")
         query = writer.trigger(processingTime="0 seconds").start()
         try:
             found: list[float] = []
@@ -174,8 +174,8 @@ def looks(rows: DataFrame, samples: int, send: Callable[[], None]) -> list[float
     Raises:
         BenchError: rows did not come.
     """
-    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as folder:
-        writer = rows.writeStream.format("noop").option("checkpointLocation", folder + "/c")
+    with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
+        writer = rows.writeStream.format("noop").option("checkpointLocation", directory + "/c")
         query = writer.trigger(processingTime=f"{_INTERVAL_SECONDS} seconds").start()
         try:
             found: list[float] = []

@@ -37,7 +37,7 @@ class Totals:
     sums: dict[str, tuple[int, int]]
 
 
-def data_folder() -> Path:
+def data_directory() -> Path:
     """Return the path of the data set.
 
     Raises:
@@ -52,7 +52,7 @@ def data_folder() -> Path:
 def flights(rows: int | None) -> pa.Table:
     """Return the first flights of the year, or all of them, numbered by `id`."""
     options = csv.ConvertOptions(strings_can_be_null=True)
-    with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
+    with zipfile.ZipFile(data_directory() / "flights.csv.zip") as archive:
         table = csv.read_csv(archive.open("flights.csv"), convert_options=options)
     table = table.slice(0, rows)
     return table.add_column(0, "id", pa.array(range(table.num_rows), pa.int64()))
@@ -60,7 +60,7 @@ def flights(rows: int | None) -> pa.Table:
 
 def airlines() -> list[tuple[str, str]]:
     """Return the carrier codes and names."""
-    table = csv.read_csv(data_folder() / "airlines.csv")
+    table = csv.read_csv(data_directory() / "airlines.csv")
     return list(zip(table["carrier"].to_pylist(), table["name"].to_pylist(), strict=True))
 
 

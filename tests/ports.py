@@ -16,7 +16,7 @@ from pathlib import Path
 
 _FIRST = 15_000
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_FOLDER = Path(tempfile.gettempdir()) / f"harebell-test-ports-{os.getuid()}"
+_DIRECTORY = Path(tempfile.gettempdir()) / f"harebell-test-ports-{os.getuid()}"
 # The locks live as long as this process, and end with it however it ends.
 _held: list[int] = []
 
@@ -27,7 +27,7 @@ def free_port() -> int:
     Raises:
         RuntimeError: there is none.
     """
-    _FOLDER.mkdir(mode=0o700, exist_ok=True)
+    _DIRECTORY.mkdir(mode=0o700, exist_ok=True)
     end = int(_RANGE.read_text().split()[0]) if _RANGE.exists() else 32_768
     ports = range(_FIRST, end)
     for port in random.sample(ports, len(ports)):
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 def _is_ours(port: int) -> bool:
-    lock = os.open(_FOLDER / str(port), os.O_CREAT | os.O_RDWR, 0o600)
+    lock = os.open(_DIRECTORY / str(port), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with socket.socket() as probe:

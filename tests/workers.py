@@ -66,5 +66,5 @@ class _Rooms:
 
 
 def places() -> list[Path]:
-    """Every folder and file that a room names."""
+    """Every directory and file that a room names."""
     return [Path(place) for places in ROOMS for place in places]

@@ -66,8 +66,8 @@ def test_one_vhost_is_carried_to_another(tmp_path: Path) -> None:
         assert done(broker, "definitions", "export", "--vhost", "w").encode() == text
 
 
-def written(folder: Path, document: Any) -> Path:
-    path = folder / "definitions.json"
+def written(directory: Path, document: Any) -> Path:
+    path = directory / "definitions.json"
     path.write_text(document if isinstance(document, str) else json.dumps(document))
     return path
 

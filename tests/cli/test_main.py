@@ -110,7 +110,7 @@ def announce(app, config):
     os.kill(os.getpid(), signal.SIGTERM)
 
 verb.announce = announce
-sys.argv = ["harebell", "--port", "{port}", "--data-dir", "{folder}"]
+sys.argv = ["harebell", "--port", "{port}", "--data-dir", "{directory}"]
 try:
     verb.serve()
 except SystemExit as end:
@@ -124,7 +124,7 @@ OTHERS = (
 
 
 def test_a_broker_that_is_up_has_loaded_only_what_everybody_needs(tmp_path: Path) -> None:
-    modules = loaded(RUN_AND_STOP.format(port=free_port(), folder=tmp_path / "data"))
+    modules = loaded(RUN_AND_STOP.format(port=free_port(), directory=tmp_path / "data"))
     assert "harebell.front.amqp_0_9_1.profile_0_9_1" in modules
     unwanted = (
         *(f"harebell.front.{name}" for name in OTHERS),

@@ -24,9 +24,9 @@ def pipeline(registry: Path, *arguments: str) -> Result:
     return run_harebell("pipeline", *arguments, env={"HAREBELL_PIPELINES": str(registry)})
 
 
-def written(folder: Path, text: str, name: str = "p.yaml") -> str:
-    (folder / name).write_text(text)
-    return str(folder / name)
+def written(directory: Path, text: str, name: str = "p.yaml") -> str:
+    (directory / name).write_text(text)
+    return str(directory / name)
 
 
 def test_a_right_file_is_fine(tmp_path: Path, registry: Path) -> None:

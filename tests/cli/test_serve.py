@@ -39,9 +39,9 @@ def pump_to_the_end(connection: Connection) -> NoReturn:
         connection.pump(20)
 
 
-def certificate(folder: Path) -> tuple[str, str]:
+def certificate(directory: Path) -> tuple[str, str]:
     """A certificate for localhost and its key, made by openssl."""
-    pem, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    pem, key = str(directory / "cert.pem"), str(directory / "key.pem")
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),

@@ -31,15 +31,15 @@ class Server(NamedTuple):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = make_certificates(tmp_path_factory.mktemp("certificates"), "IP:127.0.0.1")
-    certificate, key = folder / "server.pem", folder / "server.key"
+    directory = make_certificates(tmp_path_factory.mktemp("certificates"), "IP:127.0.0.1")
+    certificate, key = directory / "server.pem", directory / "server.key"
     tls, plain, amqps = free_port(), free_port(), free_port()
     flags = [
         *("--management-port", str(plain), "--management-tls-port", str(tls)),
         *("--tls-port", str(amqps), "--tls-cert", str(certificate), "--tls-key", str(key)),
     ]
     with running_broker(*flags):
-        yield Server(tls, plain, folder / "ca.pem")
+        yield Server(tls, plain, directory / "ca.pem")
 
 
 def ask(server: Server, *words: str, password: str = "guest", **env: str) -> Result:

@@ -23,11 +23,11 @@ COUNT = 20
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory that a broker closed: queues with many messages, one, and none."""
-    folder = tmp_path_factory.mktemp("store") / "data"
-    with running_broker("--data-dir", str(folder)) as broker:
+    directory = tmp_path_factory.mktemp("store") / "data"
+    with running_broker("--data-dir", str(directory)) as broker:
         _fill(broker)
         assert broker.stop() == 0
-    return folder
+    return directory
 
 
 def _fill(broker: RunningBroker) -> None:
@@ -181,12 +181,12 @@ def test_a_segment_of_another_log_is_found(data: Path) -> None:
     assert "damaged: queue 'few': " in result.stdout.decode()
 
 
-@pytest.mark.parametrize("folder_too", [False, True])
+@pytest.mark.parametrize("directory_too", [False, True])
 def test_files_that_are_missing_are_told_by_a_check_and_by_the_broker(
-    data: Path, folder_too: bool
+    data: Path, directory_too: bool
 ) -> None:
     segment = _segment(data)
-    if folder_too:
+    if directory_too:
         shutil.rmtree(segment.parent)
     else:
         segment.unlink()

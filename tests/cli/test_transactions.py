@@ -35,9 +35,9 @@ def _message(body: bytes) -> Message:
 class Made:
     """A data directory, while a process of the test's own has it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         gauge = Gauge()
-        self._storage = Storage(Config(data_dir=folder), gauge, lambda level, text: None)
+        self._storage = Storage(Config(data_dir=directory), gauge, lambda level, text: None)
         self._storage.begin()
         store = self._storage.store
         self.broker = Broker(store, gauge, headers_of, EDITOR, self._storage.wall)
@@ -70,14 +70,14 @@ class Made:
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     """A directory with two prepared branches."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    made = Made(folder)
+    directory = tmp_path / "data"
+    directory.mkdir()
+    made = Made(directory)
     for xid, number in ((ONE, b"1"), (TWO, b"2")):
         made.work(xid, b"old " + number, b"new " + number)
         at_once(made.broker.branches.prepare("/", xid, GUEST))
     made.close()
-    return folder
+    return directory
 
 
 def _ready(broker: RunningBroker) -> list[bytes]:

@@ -26,11 +26,11 @@ def with_package() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the tools, written by `harebell compat install-shims`."""
-    folder = tmp_path_factory.mktemp("shims")
+    directory = tmp_path_factory.mktemp("shims")
     subprocess.run(
-        [command(), "compat", "install-shims", str(folder)], env=with_package(), check=True
+        [command(), "compat", "install-shims", str(directory)], env=with_package(), check=True
     )
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="module")

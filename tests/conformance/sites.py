@@ -210,10 +210,10 @@ class SocketWire:
 class SocketSite:
     """`harebell serve` in a process of its own, on a free port of loopback."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
-        self._log = (folder / "broker.log").open("w+")
+    def __init__(self, directory: Path, *flags: str) -> None:
+        self._log = (directory / "broker.log").open("w+")
         command = [sys.executable, "-c", _MAIN, "serve", "--port", "0"]
-        command += ["--data-dir", str(folder / "data"), *flags]
+        command += ["--data-dir", str(directory / "data"), *flags]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, text=True
         )

@@ -4,7 +4,7 @@ In a `console` block a line that begins with `$ ` is a command and the lines bel
 prints, with `...` for what differs from run to run, or by itself for rows of other pages. In a `sh`
 block every line is a command. A `yaml` block that begins with `# name.yaml` is that file, where the
 commands below it run. The reader's broker on port 5672 is the test's own on another port, and files
-in `/tmp` are in the folder of the other files, for somebody else may run the same commands.
+in `/tmp` are in the directory of the other files, for somebody else may run the same commands.
 `harebell serve` is started, has to become ready, and is stopped.
 """
 
@@ -57,17 +57,17 @@ def steps(block: Block) -> list[Step]:
     return found
 
 
-def keep_file(block: Block, folder: Path) -> Path | None:
+def keep_file(block: Block, directory: Path) -> Path | None:
     """Write the file that a block shows; None if it shows none."""
     named = _FILE.match(block.text)
     if named is None:
         return None
-    (folder / named[1]).write_text(block.text + "\n")
-    return folder / named[1]
+    (directory / named[1]).write_text(block.text + "\n")
+    return directory / named[1]
 
 
 def check(step: Step, broker: RunningBroker, files: Path) -> None:
-    """Run a command against a broker, in a folder with some files, and compare its output."""
+    """Run a command against a broker, in a directory with some files, and compare its output."""
     serving = _SERVE.fullmatch(_placed(step.command, files))
     if serving is not None:
         printed = _serve(serving[1].split(), shlex.split(serving[2]))
@@ -95,7 +95,7 @@ def _evened(line: str) -> str:
 
 
 def _placed(text: str, files: Path) -> str:
-    """A text with the folder of the files in place of the system's temporary one."""
+    """A text with the directory of the files in place of the system's temporary one."""
     return re.sub(r"(?<![\w/.])/tmp/", f"{files}/", text)
 
 

@@ -81,11 +81,11 @@ def test_configuration_files_in_documents_are_accepted(
 ) -> None:
     for block in document.blocks:
         if block.language == "toml":
-            folder = tmp_path_factory.mktemp("toml")
+            directory = tmp_path_factory.mktemp("toml")
             for name in set(re.findall(r"/etc/harebell/([\w.-]+)", block.text)):
-                (folder / name).touch()
-            file = folder / "harebell.toml"
-            file.write_text(block.text.replace("/etc/harebell", str(folder)))
+                (directory / name).touch()
+            file = directory / "harebell.toml"
+            file.write_text(block.text.replace("/etc/harebell", str(directory)))
             load(environ={}, config_file=file)
 
 

@@ -10,7 +10,7 @@ from harebell.base.message import FAMILY_09, Message
 from harebell.base.ports import Commit
 from harebell.base.timers import Timers
 from harebell.front.convert import converted
-from harebell.model.staging import FOLDER, Staging
+from harebell.model.staging import DIRECTORY, Staging
 from harebell.store.memory_files import MemoryFiles
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_file as f
@@ -61,7 +61,7 @@ def _area(files: MemoryFiles) -> Staging:
 
 
 def staged(data: bytes) -> None:
-    """Whatever is in the folder, a file can be staged; what is found is what was sent before."""
+    """Whatever is in the directory, a file can be staged; what is found is what was sent before."""
     files = MemoryFiles()
     area = _area(files)
     body = bytes(range(256)) * 40
@@ -69,11 +69,11 @@ def staged(data: bytes) -> None:
     area.describe(one, b"\0\0")
     area.write(one, body[:5_000])
     area.release(one)
-    (name,) = files.names(FOLDER)
-    file = files.open(f"{FOLDER}/{name}")
+    (name,) = files.names(DIRECTORY)
+    file = files.open(f"{DIRECTORY}/{name}")
     at = int.from_bytes(data[:2]) % (file.size() + 1)
     file.write_at(data[2:], at)
-    files.open(f"{FOLDER}/stray", create=True).write_at(data, 0)
+    files.open(f"{DIRECTORY}/stray", create=True).write_at(data, 0)
     area = _area(files)
     two = area.open(_KEY, len(body), area)
     area.describe(two, b"\0\0")

@@ -1,6 +1,6 @@
 """Fuzz one target: `python -m tests.fuzz.run TARGET [CORPUS ...] [-max_total_time=60 ...]`.
 
-Options and folders are libFuzzer's. Python code is instrumented so that the fuzzer sees which
+Options and directories are libFuzzer's. Python code is instrumented so that the fuzzer sees which
 ways it takes; compiled kernels are only compared with their twins.
 
 To instrument everything takes longer than a short run. `python -m tests.fuzz.run --many LOG` does

@@ -192,8 +192,8 @@ def url(data: bytes) -> None:
 
 def config(data: bytes) -> None:
     """A configuration file is refused with a sentence that names it, or read."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "harebell.toml"
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "harebell.toml"
         path.write_bytes(data)
         try:
             load({}, environ={}, config_file=path)

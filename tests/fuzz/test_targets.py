@@ -34,11 +34,11 @@ class Fuzzers:
     """Runs the fuzzer in processes of their own, which start from one that is instrumented.
 
     Args:
-        folder: for their output.
+        directory: for their output.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._log = folder / "log"
+    def __init__(self, directory: Path) -> None:
+        self._log = directory / "log"
         command = [sys.executable, "-m", "tests.fuzz.run", "--many", str(self._log)]
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -75,10 +75,10 @@ def fuzzers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzers]:
 
 
 def _fuzz(
-    fuzzers: Fuzzers, name: str, seconds: int, folder: Path
+    fuzzers: Fuzzers, name: str, seconds: int, directory: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run the fuzzer in its own process; what it finds goes to `folder`."""
-    corpus = folder / "corpus"
+    """Run the fuzzer in its own process; what it finds goes to `directory`."""
+    corpus = directory / "corpus"
     corpus.mkdir()
     for number, octets in enumerate(seeds(name)):
         (corpus / f"seed-{number}").write_bytes(octets)
@@ -86,7 +86,7 @@ def _fuzz(
         *(name, str(corpus)),
         *map(str, [CORPUS / name] if (CORPUS / name).is_dir() else []),
         *(f"-max_total_time={seconds}", "-max_len=4096", "-rss_limit_mb=1024", "-timeout=20"),
-        *("-len_control=0", "-seed=1", f"-artifact_prefix={folder}/"),
+        *("-len_control=0", "-seed=1", f"-artifact_prefix={directory}/"),
     ]
     return fuzzers.run(arguments, seconds)
 
@@ -98,7 +98,7 @@ def test_what_once_mattered_is_handled(name: str) -> None:
         TARGETS[name](octets)
 
 
-def test_every_folder_of_the_corpus_belongs_to_a_target() -> None:
+def test_every_directory_of_the_corpus_belongs_to_a_target() -> None:
     assert {path.name for path in CORPUS.iterdir()} <= set(HONEST)
 
 

@@ -211,8 +211,8 @@ def every(found: Contents, kind: str) -> list[Outcome]:
 
 def main() -> int:
     """Print the tables for a broker of our own; exit code 1 when something was lost."""
-    with tempfile.TemporaryDirectory() as folder:
-        site = SocketSite(Path(folder))
+    with tempfile.TemporaryDirectory() as directory:
+        site = SocketSite(Path(directory))
         try:
             outcomes = {kind: every(Contents(site), kind) for kind in KINDS}
         finally:

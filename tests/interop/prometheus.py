@@ -105,17 +105,17 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, port: int) -> Iterator[Prometheus]:
+def prometheus(directory: Path, port: int) -> Iterator[Prometheus]:
     """Run a Prometheus that scrapes a broker once a second."""
-    config = folder / "prometheus.yml"
+    config = directory / "prometheus.yml"
     config.write_text(_CONFIG.format(port=port))
     own = free_port()
-    with (folder / "log").open("wb") as log:
+    with (directory / "log").open("wb") as log:
         process = subprocess.Popen(
             [
                 tool("prometheus"),
                 f"--config.file={config}",
-                f"--storage.tsdb.path={folder / 'data'}",
+                f"--storage.tsdb.path={directory / 'data'}",
                 f"--web.listen-address=127.0.0.1:{own}",
                 "--log.level=warn",
             ],

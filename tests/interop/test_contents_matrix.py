@@ -15,8 +15,8 @@ from tests.interop.matrix import table
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Contents]:
     """A broker for all pairs."""
-    folder: Path = tmp_path_factory.mktemp("contents")
-    site = SocketSite(folder)
+    directory: Path = tmp_path_factory.mktemp("contents")
+    site = SocketSite(directory)
     yield Contents(site)
     site.close()
 

@@ -1,7 +1,7 @@
 """A small file system of one's own, to be filled up: a tmpfs in a mount namespace.
 
 The namespace belongs to a process that sleeps. A broker is started in it, and may be killed and
-started again there; the test reaches the files through the sleeper's folder in /proc.
+started again there; the test reaches the files through the sleeper's directory in /proc.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SmallDisk:
     """A file system of a few octets.
 
     Args:
-        folder: an empty folder that it is mounted on.
+        directory: an empty directory that it is mounted on.
         octets: its size.
 
     Attributes:
@@ -31,11 +31,11 @@ class SmallDisk:
         prefix: a command that runs another one in the namespace.
     """
 
-    def __init__(self, folder: Path, octets: int) -> None:
+    def __init__(self, directory: Path, octets: int) -> None:
         for tool in ("unshare", "nsenter"):
             assert shutil.which(tool), f"{tool} is missing: apt-get install util-linux"
         self._sleeper = subprocess.Popen(
-            ["unshare", "-rm", "sh", "-c", _MOUNT, "mount", str(octets), str(folder)],
+            ["unshare", "-rm", "sh", "-c", _MOUNT, "mount", str(octets), str(directory)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -43,8 +43,8 @@ class SmallDisk:
         assert self._sleeper.stdout is not None
         said = self._sleeper.stdout.readline()
         assert said == "mounted\n", f"no file system can be mounted in a namespace here: {said}"
-        self.data_dir = folder / "data"
-        self._seen = Path(f"/proc/{self._sleeper.pid}/root{folder}")
+        self.data_dir = directory / "data"
+        self._seen = Path(f"/proc/{self._sleeper.pid}/root{directory}")
         self.prefix = ["nsenter", "-t", str(self._sleeper.pid), "-U", "-m", "--preserve"]
 
     def free(self) -> int:
@@ -69,10 +69,10 @@ class SmallDisk:
 
 
 @contextlib.contextmanager
-def small_disk(folder: Path, octets: int) -> Iterator[SmallDisk]:
+def small_disk(directory: Path, octets: int) -> Iterator[SmallDisk]:
     """A small disk for the length of a block."""
-    folder.mkdir()
-    disk = SmallDisk(folder, octets)
+    directory.mkdir()
+    disk = SmallDisk(directory, octets)
     try:
         yield disk
     finally:

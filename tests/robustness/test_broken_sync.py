@@ -22,9 +22,9 @@ from tests.running import DidNotStartError
 EXIT_CODE = 74
 
 
-def _failing_at(folder: Path) -> tuple[str, int]:
-    """The call that syncs a commit over many queues in a folder, and the one of them that fails."""
-    whole = whole_sync(str(folder))
+def _failing_at(directory: Path) -> tuple[str, int]:
+    """The call that syncs a commit over many queues in a directory, and the one that fails."""
+    whole = whole_sync(str(directory))
     if whole is None:
         return "fdatasync", 60
     whole.close()
@@ -39,7 +39,7 @@ def test_nothing_of_a_failed_sync_is_confirmed(tmp_path: Path, call: str, number
     trace = tmp_path / "trace"
     command = strace.log_to(strace.fail_at(call, "EIO", number), trace)
     load = Load(number)
-    # Small segments, for a new one syncs folders.
+    # Small segments, for a new one syncs directories.
     with life(tmp_path / "data", "--segment-bytes", "65536", prefix=command) as broker:
         load.declare(broker.port)
         load.run(broker.port, time.monotonic() + SECONDS, lambda: kill(broker))

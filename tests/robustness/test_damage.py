@@ -123,8 +123,8 @@ class Store:
 
     def newest(self, path: str) -> bool:
         """Whether a file is the newest segment of its log."""
-        folder = path.rpartition("/")[0]
-        return path == max(each for each in self.files if each.startswith(f"{folder}/"))
+        directory = path.rpartition("/")[0]
+        return path == max(each for each in self.files if each.startswith(f"{directory}/"))
 
     # --- judging --------------------------------------------------------------------------------
 

@@ -192,7 +192,7 @@ def test_a_deleted_log_keeps_none_of_its_files_open() -> None:
     assert not disk.handles
 
 
-@pytest.mark.parametrize("kind", ["sync", "sync_folder"])
+@pytest.mark.parametrize("kind", ["sync", "sync_directory"])
 def test_a_full_disk_at_a_sync_is_never_waited_for(kind: str) -> None:
     disk = SimDisk()
     life, identity = _two_segments(disk)

@@ -52,11 +52,11 @@ def play(data_dir: Path, seed: int, rounds: int) -> Verdict:
         return load.drain(broker.port, where)
 
 
-def _play_all(folder: Path, seed: int, rounds: int, counted: Callable[[str], None]) -> None:
+def _play_all(directory: Path, seed: int, rounds: int, counted: Callable[[str], None]) -> None:
     begin = time.monotonic()
     totals = [0, 0, 0, 0]
     for first in range(0, rounds, ROUNDS_TOGETHER):
-        data_dir = folder / str(first)
+        data_dir = directory / str(first)
         verdict = play(data_dir, seed + first, min(ROUNDS_TOGETHER, rounds - first))
         shutil.rmtree(data_dir)
         for place, count in enumerate(

@@ -132,11 +132,11 @@ class Points:
         return verdict.sent, verdict.confirmed
 
 
-def _play_all(folder: Path, seed: int, points: int, counted: Callable[[str], None]) -> None:
+def _play_all(directory: Path, seed: int, points: int, counted: Callable[[str], None]) -> None:
     """Lives until so many have ended at their points; some end by the clock before."""
     begin = time.monotonic()
     rng = Random(seed)
-    scout = Points(folder / "scout", (Counter(), Counter()), rng, Counter(), Counter())
+    scout = Points(directory / "scout", (Counter(), Counter()), rng, Counter(), Counter())
     counts = (scout.count(), scout.count())
     made = {kind for kind in KINDS if counts[0][kind] or counts[1][kind]}
     tries: Counter[str] = Counter()
@@ -149,7 +149,7 @@ def _play_all(folder: Path, seed: int, points: int, counted: Callable[[str], Non
 
     while not enough():
         assert lives < points * 6, f"few points were reached: {reached}"
-        play = Points(folder / str(lives), counts, rng, tries, reached, seconds)
+        play = Points(directory / str(lives), counts, rng, tries, reached, seconds)
         while play.lives < LIVES_TOGETHER and not enough():
             play.play()
         totals = play.end(f"{VARIABLE}={seed}")

@@ -55,12 +55,12 @@ def _found(url: str) -> list[int]:
     return numbers
 
 
-def _lives(folder: Path, seed: int, lives: int) -> None:
+def _lives(directory: Path, seed: int, lives: int) -> None:
     rng = Random(seed)
     confirmed: list[int] = []
     found: list[int] = []
     for _ in range(lives):
-        with life(folder) as broker:
+        with life(directory) as broker:
             url = broker.address()
             with blocking.connect(url) as connection:
                 connection.channel().declare_queue(
@@ -74,7 +74,7 @@ def _lives(folder: Path, seed: int, lives: int) -> None:
             timer.start()
             _publish(url, max([*confirmed, *found], default=-1) + 1, confirmed)
             broker.process.wait(60)
-    with life(folder) as broker:
+    with life(directory) as broker:
         found += _found(broker.address())
     assert set(confirmed) <= set(found)
     assert len(confirmed) > lives

@@ -57,12 +57,12 @@ def _counts(url: str) -> dict[str, int]:
         }
 
 
-def _lives(folder: Path, seed: int, lives: int) -> None:
+def _lives(directory: Path, seed: int, lives: int) -> None:
     rng = Random(seed)
     done = 0
     confirmed: list[int] = []
     for number in range(lives):
-        with life(folder) as broker:
+        with life(directory) as broker:
             url = broker.address()
             counts = _counts(url)
             assert counts["left"] == counts["right"], f"life {number}: {counts}, seed {seed}"
@@ -80,7 +80,7 @@ def _lives(folder: Path, seed: int, lives: int) -> None:
                 done += 1
             broker.process.wait(60)
             other.join(60)
-    with life(folder) as broker:
+    with life(directory) as broker:
         counts = _counts(broker.address())
         assert counts["left"] == counts["right"]
         assert counts["left"] in (done * _MESSAGES, (done + 1) * _MESSAGES)

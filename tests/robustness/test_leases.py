@@ -26,12 +26,12 @@ QUEUES = {
 class Site:
     """A broker that is stopped and started again over one data directory."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.broker = self.start()
 
     def start(self) -> RunningBroker:
-        return RunningBroker("--data-dir", str(self.folder / "data"))
+        return RunningBroker("--data-dir", str(self.directory / "data"))
 
     def again(self, how: signal.Signals) -> None:
         self.broker.stop(how)

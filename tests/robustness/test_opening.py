@@ -112,7 +112,7 @@ def test_a_segment_is_treated_as_the_table_says(combination: Combination) -> Non
     odd, good, bad_from = _segment(first, combination)
     whole, others, _ = _segment(MESSAGES - first, None)
     disk = SimDisk()
-    disk.make_folder(f"queues/{IDENTITY}")
+    disk.make_directory(f"queues/{IDENTITY}")
     path = f"queues/{IDENTITY}/{file_name(first)}"
     disk.replace(path, odd)
     disk.replace(f"queues/{IDENTITY}/{file_name(MESSAGES - first)}", whole)

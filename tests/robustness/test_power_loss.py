@@ -297,14 +297,14 @@ class _NoNameSync(SimDisk):
 
     together = 1 << 30
 
-    def sync_folder(self, folder: str) -> None:
-        self.step("sync_folder", folder)
+    def sync_directory(self, directory: str) -> None:
+        self.step("sync_directory", directory)
 
 
 class _NoSyncAll(SimDisk):
     """A disk that says that everything is synced when it is not."""
 
-    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+    def sync_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
         self.step("sync_all", "")
 
 

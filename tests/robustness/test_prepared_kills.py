@@ -22,10 +22,10 @@ _MOST = 120
 """The latest call: a branch makes some ten, and the start some twenty."""
 
 
-def _lives(folder: Path, seed: int, points: int) -> Branches:
+def _lives(directory: Path, seed: int, points: int) -> Branches:
     rng = Random(seed)
     branches = Branches(seed)
-    data_dir = folder / "data"
+    data_dir = directory / "data"
     lives = 0
     # A life that is killed early ends no branch, and chance may make many of them.
     while lives < points or branches.ended <= points:

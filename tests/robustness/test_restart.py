@@ -35,9 +35,9 @@ class Client(RawClient):
 
 
 @contextmanager
-def running(folder: Path, *flags: str, end: signal.Signals = signal.SIGTERM) -> Iterator[Client]:
+def running(directory: Path, *flags: str, end: signal.Signals = signal.SIGTERM) -> Iterator[Client]:
     """A broker on the directory, a client of it, and the end that the broker meets."""
-    broker = RunningBroker("--data-dir", str(folder), *flags)
+    broker = RunningBroker("--data-dir", str(directory), *flags)
     try:
         with Client(broker) as client:
             yield client
@@ -280,12 +280,12 @@ def test_everything_in_the_directory_belongs_to_its_owner_alone(tmp_path: Path) 
     with running(tmp_path / "data") as client:
         client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
         fill(client, "q", [b"1"], KEPT)
-        for folder, _, names in os.walk(tmp_path / "data"):
-            assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700, folder
+        for directory, _, names in os.walk(tmp_path / "data"):
+            assert stat.S_IMODE(os.stat(directory).st_mode) == 0o700, directory
             for name in names:
                 # It runs, and may remove a file between the look and the question.
                 with suppress(FileNotFoundError):
-                    mode = stat.S_IMODE(os.stat(f"{folder}/{name}").st_mode)
+                    mode = stat.S_IMODE(os.stat(f"{directory}/{name}").st_mode)
                     assert mode & 0o077 == 0, name
 
 

@@ -95,10 +95,10 @@ def _taken(url: str, queue: str) -> list[int]:
         return found
 
 
-def _lives(folder: Path, seed: int, points: int) -> _Sender:
+def _lives(directory: Path, seed: int, points: int) -> _Sender:
     rng = Random(seed)
     sender = _Sender(rng)
-    data_dir = folder / "data"
+    data_dir = directory / "data"
     for _ in range(points):
         prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MOST))
         try:

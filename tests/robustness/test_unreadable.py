@@ -16,9 +16,9 @@ from tests.robustness.lives import life, segments
 from tests.running import DidNotStartError, RunningBroker, command
 
 
-def refused(folder: Path, prefix: Sequence[str]) -> DidNotStartError:
+def refused(directory: Path, prefix: Sequence[str]) -> DidNotStartError:
     with pytest.raises(DidNotStartError) as caught:
-        RunningBroker("--data-dir", str(folder), prefix=prefix)
+        RunningBroker("--data-dir", str(directory), prefix=prefix)
     return caught.value
 
 
@@ -27,28 +27,28 @@ def reading(file: Path, number: int) -> list[str]:
     return [*strace.fail_at("pread64", "EIO", number), "-P", str(file)]
 
 
-def filled(folder: Path) -> Path:
+def filled(directory: Path) -> Path:
     """A directory with a queue that has messages; the file of its log."""
-    with life(folder) as broker, connect(broker.address()) as connection:
+    with life(directory) as broker, connect(broker.address()) as connection:
         channel = connection.channel()
         channel.declare_queue("jobs", durable=True)
         for number in range(10):
             channel.publish(b"body %d" % number, routing_key="jobs", delivery_mode=2)
-    return segments(folder)[0]
+    return segments(directory)[0]
 
 
-def files(folder: Path) -> dict[Path, bytes]:
+def files(directory: Path) -> dict[Path, bytes]:
     """All of a directory but what SQLite and the lock leave there to look."""
     return {
         path: path.read_bytes()
-        for path in folder.rglob("*")
+        for path in directory.rglob("*")
         if path.is_file() and path.name != "LOCK" and "sqlite-" not in path.name
     }
 
 
-def looked_into(folder: Path, action: str, prefix: Sequence[str]) -> tuple[int, str]:
+def looked_into(directory: Path, action: str, prefix: Sequence[str]) -> tuple[int, str]:
     """The exit code and all output of `harebell store`."""
-    given = [*prefix, command(), "store", action, str(folder)]
+    given = [*prefix, command(), "store", action, str(directory)]
     done = subprocess.run(given, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -57,25 +57,25 @@ def looked_into(folder: Path, action: str, prefix: Sequence[str]) -> tuple[int, 
 def test_definitions_that_cannot_be_read_are_not_called_damaged(
     tmp_path: Path, number: int
 ) -> None:
-    folder = tmp_path / "data"
-    with life(folder):
+    directory = tmp_path / "data"
+    with life(directory):
         pass
-    error = refused(folder, reading(folder / NAME, number))
+    error = refused(directory, reading(directory / NAME, number))
     assert error.code == EXIT_DISK, error
     assert "damaged:" not in str(error)
-    assert f"the disk cannot read {folder / NAME}" in str(error)
-    with life(folder) as broker:
+    assert f"the disk cannot read {directory / NAME}" in str(error)
+    with life(directory) as broker:
         assert "Traceback" not in broker.log
 
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_log_that_cannot_be_read_is_not_called_damaged(tmp_path: Path, number: int) -> None:
-    folder = tmp_path / "data"
-    log = filled(folder)
-    error = refused(folder, reading(log, number))
+    directory = tmp_path / "data"
+    log = filled(directory)
+    error = refused(directory, reading(log, number))
     assert error.code == EXIT_DISK, error
     assert f"the disk cannot read {log} (Input/output error at octet" in str(error)
-    assert not (folder / "quarantine").exists()
+    assert not (directory / "quarantine").exists()
 
 
 @pytest.mark.parametrize("action", ["check", "dump", "repair"])
@@ -84,29 +84,29 @@ def test_a_log_that_cannot_be_read_is_not_called_damaged(tmp_path: Path, number:
 def test_what_the_disk_cannot_read_is_neither_damaged_nor_mended(
     tmp_path: Path, action: str, number: int, definitions: bool
 ) -> None:
-    folder = tmp_path / "data"
-    log = filled(folder)
+    directory = tmp_path / "data"
+    log = filled(directory)
     # A repair would cut this off.
     torn = log.parent.parent / ("f" * 32) / log.name
     torn.parent.mkdir()
     torn.write_bytes(log.read_bytes()[:-9])
-    before = files(folder)
-    file = folder / NAME if definitions else log
-    code, said = looked_into(folder, action, reading(file, number))
+    before = files(directory)
+    file = directory / NAME if definitions else log
+    code, said = looked_into(directory, action, reading(file, number))
     assert code == EXIT_DISK, said
     assert f"the disk cannot read {file} (Input/output error at octet" in said
     assert "no damage" not in said
     assert f"damaged: {file}" not in said
-    assert files(folder) == before
+    assert files(directory) == before
 
 
-def test_a_folder_above_that_is_not_synced_ends_every_start(tmp_path: Path) -> None:
-    folder = tmp_path / "above" / "data"
+def test_a_directory_above_that_is_not_synced_ends_every_start(tmp_path: Path) -> None:
+    directory = tmp_path / "above" / "data"
     failing = strace.fail_at("fsync", "EIO", 1)
     for _ in range(2):
-        error = refused(folder, failing)
+        error = refused(directory, failing)
         assert error.code == EXIT_DISK, error
-        assert "the folder of the data directory" in str(error)
+        assert "the parent of the data directory" in str(error)
         assert "Traceback" not in str(error)
-    with life(folder) as broker:
+    with life(directory) as broker:
         assert "Traceback" not in broker.log

@@ -1,17 +1,17 @@
 """A simulated disk: it forgets what was not synced, tears what was under way, and fails on demand.
 
 Every file has two contents. `current` is what the process reads. `synced` is what the disk holds
-for sure; between them stand the writes and truncations since the last sync of that file. A folder
-has two sets of names in the same way, and changes of names are pending until their folder is
-synced, a rename until the folder of the new name is. `crash` makes a disk as it may be found
-after a power loss:
+for sure; between them stand the writes and truncations since the last sync of that file. A
+directory has two sets of names in the same way, and changes of names are pending until their
+directory is synced, a rename until the directory of the new name is. `crash` makes a disk as it
+may be found after a power loss:
 
 * of each file's pending writes any subset survives, sector by sector (512 octets); what did not
   survive is as it was, or zero, or, where the file was growing, anything at all. What a write does
   not cover stays, even in the same sector: disks write sectors whole;
 * the sizes of a file become durable in their order;
-* of the pending changes of names any subset survives, each of them whole; what is in a folder whose
-  own name did not survive is gone with it;
+* of the pending changes of names any subset survives, each of them whole; what is in a directory
+  whose own name did not survive is gone with it;
 * after a failed sync what was pending is lost or not, and no later sync brings it back, although
   the process still reads it.
 """
@@ -32,8 +32,8 @@ PENDING = ("write", "truncate")
 CHANGES = frozenset(
     (
         *PENDING,
-        *("create", "rename", "remove", "make_folder", "remove_folder"),
-        *("sync", "sync_folder", "sync_all"),
+        *("create", "rename", "remove", "make_directory", "remove_directory"),
+        *("sync", "sync_directory", "sync_all"),
     )
 )
 """The operations after which a crash may find something else than before."""
@@ -157,15 +157,15 @@ def _put(content: bytearray, data: bytes, offset: int) -> None:
     content[offset : offset + len(data)] = data
 
 
-class _Folder:
+class _Directory:
     __slots__ = ("current", "synced")
 
     def __init__(self) -> None:
-        self.current: dict[str, _Node | _Folder] = {}
-        self.synced: dict[str, _Node | _Folder] = {}
+        self.current: dict[str, _Node | _Directory] = {}
+        self.synced: dict[str, _Node | _Directory] = {}
 
 
-Edit = tuple[_Folder, str, "_Node | _Folder | None", "_Node | _Folder | None"]
+Edit = tuple[_Directory, str, "_Node | _Directory | None", "_Node | _Directory | None"]
 
 
 def _apply(names: dict[str, Any], name: str, before: Any, after: Any) -> None:
@@ -176,7 +176,7 @@ def _apply(names: dict[str, Any], name: str, before: Any, after: Any) -> None:
 
 
 class SimDisk(Files):
-    """A folder on the simulated disk.
+    """A directory on the simulated disk.
 
     Args:
         capacity: how many octets files may have together; 0 for no limit.
@@ -188,7 +188,7 @@ class SimDisk(Files):
             `PowerCut`; for a write it may return how many octets are written at most.
         after: called after every operation that may change what a crash finds.
         handles: the paths of the files that are open.
-        together: from how many files and folders on one operation syncs them all.
+        together: from how many files and directories on one operation syncs them all.
     """
 
     together = 3
@@ -201,7 +201,7 @@ class SimDisk(Files):
         self.handles: dict[int, str] = {}
         self.off = False
         self._rng = Random(seed)
-        self._root = _Folder()
+        self._root = _Directory()
         self._pending: list[tuple[Edit, ...]] = []
         self._debris: list[bytes] = []
         self._opened = 0
@@ -212,16 +212,16 @@ class SimDisk(Files):
     def crash(self, rng: Random) -> SimDisk:
         """A disk as it may be found after a power loss now; this one stays as it is."""
         found = SimDisk(self.capacity, rng.getrandbits(32))
-        folders: dict[int, dict[str, Any]] = {}
-        for folder in self._every_folder():
-            folders[id(folder)] = dict(folder.synced)
+        directories: dict[int, dict[str, Any]] = {}
+        for directory in self._every_directory():
+            directories[id(directory)] = dict(directory.synced)
         odds = rng.choice((0.0, 1.0, 0.2, 0.5, 0.8))
         for edits in self._pending:
             if rng.random() < odds:
-                for folder, name, before, after in edits:
-                    _apply(folders[id(folder)], name, before, after)
-        done: dict[int, _Node | _Folder] = {}
-        found._root = self._image(self._root, folders, done, rng)
+                for directory, name, before, after in edits:
+                    _apply(directories[id(directory)], name, before, after)
+        done: dict[int, _Node | _Directory] = {}
+        found._root = self._image(self._root, directories, done, rng)
         found._debris = list(self._debris)
         return found
 
@@ -229,31 +229,31 @@ class SimDisk(Files):
         """From now on every operation raises `PowerCut`."""
         self.off = True
 
-    def _every_folder(self) -> list[_Folder]:
-        """Every folder that is or was reachable since its names were last synced."""
-        found: dict[int, _Folder] = {}
+    def _every_directory(self) -> list[_Directory]:
+        """Every directory that is or was reachable since its names were last synced."""
+        found: dict[int, _Directory] = {}
         todo = [self._root, *(edit[0] for edits in self._pending for edit in edits)]
         todo += [e for edits in self._pending for edit in edits for e in edit[2:] if _is(e)]
         while todo:
-            folder = todo.pop()
-            if id(folder) not in found:
-                found[id(folder)] = folder
-                inside = (*folder.current.values(), *folder.synced.values())
-                todo += [each for each in inside if isinstance(each, _Folder)]
+            directory = todo.pop()
+            if id(directory) not in found:
+                found[id(directory)] = directory
+                inside = (*directory.current.values(), *directory.synced.values())
+                todo += [each for each in inside if isinstance(each, _Directory)]
         return list(found.values())
 
     def _image(
         self,
-        folder: _Folder,
-        folders: dict[int, dict[str, Any]],
-        done: dict[int, _Node | _Folder],
+        directory: _Directory,
+        directories: dict[int, dict[str, Any]],
+        done: dict[int, _Node | _Directory],
         rng: Random,
-    ) -> _Folder:
-        image = _Folder()
-        for name, node in sorted(folders[id(folder)].items()):
+    ) -> _Directory:
+        image = _Directory()
+        for name, node in sorted(directories[id(directory)].items()):
             if id(node) not in done:
-                if isinstance(node, _Folder):
-                    done[id(node)] = self._image(node, folders, done, rng)
+                if isinstance(node, _Directory):
+                    done[id(node)] = self._image(node, directories, done, rng)
                 else:
                     done[id(node)] = _Node(node.survivors(rng, self._debris))
             image.synced[name] = image.current[name] = done[id(node)]
@@ -261,20 +261,20 @@ class SimDisk(Files):
 
     # --- what is put off ------------------------------------------------------------------------
 
-    def delay(self, folder: str, lag: int | None) -> None:
-        """Syncs in a folder are left to the system, which here never does them, or come at once.
+    def delay(self, directory: str, lag: int | None) -> None:
+        """Syncs in a directory are left to the system, which here never does them, or come at once.
 
         What was put off is synced when they are to come at once again, as by the real one.
         """
-        if not self._lags.put(folder, lag) or self.puts_off(folder):
+        if not self._lags.put(directory, lag) or self.puts_off(directory):
             return
-        names = self.names(folder)
+        names = self.names(directory)
         for name in names:
-            self.open(f"{folder}/{name}").sync()
-        while folder and names:
-            self.sync_folder(folder)
-            folder = folder.rpartition("/")[0]
-        self.sync_folder("")
+            self.open(f"{directory}/{name}").sync()
+        while directory and names:
+            self.sync_directory(directory)
+            directory = directory.rpartition("/")[0]
+        self.sync_directory("")
 
     def puts_off(self, path: str) -> bool:
         """Whether a sync is not done now."""
@@ -295,27 +295,27 @@ class SimDisk(Files):
             self.after()
 
     def _change(self, *edits: Edit) -> None:
-        for folder, name, before, after in edits:
-            _apply(folder.current, name, before, after)
+        for directory, name, before, after in edits:
+            _apply(directory.current, name, before, after)
         self._pending.append(edits)
         self.did()
 
-    def _find(self, path: str) -> tuple[_Folder, str, _Node | _Folder | None]:
-        """The folder that a path is in, its name there, and what has that name."""
+    def _find(self, path: str) -> tuple[_Directory, str, _Node | _Directory | None]:
+        """The directory that a path is in, its name there, and what has that name."""
         *above, name = path.split("/")
-        folder = self._root
+        directory = self._root
         for each in above:
-            found = folder.current.get(each)
-            if not isinstance(found, _Folder):
+            found = directory.current.get(each)
+            if not isinstance(found, _Directory):
                 raise error(errno.ENOENT, path)
-            folder = found
-        return folder, name, folder.current.get(name)
+            directory = found
+        return directory, name, directory.current.get(name)
 
-    def _folder(self, path: str) -> _Folder:
+    def _directory(self, path: str) -> _Directory:
         if path in ("", "."):
             return self._root
         found = self._find(path)[2]
-        if not isinstance(found, _Folder):
+        if not isinstance(found, _Directory):
             raise error(errno.ENOENT, path)
         return found
 
@@ -340,39 +340,39 @@ class SimDisk(Files):
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open a file, or make it."""
-        folder, name, node = self._find(path)
+        directory, name, node = self._find(path)
         self.step("open" if node is not None or not create else "create", path)
-        if isinstance(node, _Folder):
+        if isinstance(node, _Directory):
             raise error(errno.EISDIR, path)
         if node is None:
             if not create:
                 raise error(errno.ENOENT, path)
             node = _Node()
-            self._change((folder, name, None, node))
+            self._change((directory, name, None, node))
         self._opened += 1
         self.handles[self._opened] = path
         return SimFile(self, node, path, self._opened)
 
-    def names(self, folder: str) -> list[str]:
-        """What is in a folder."""
-        self.step("names", folder)
+    def names(self, directory: str) -> list[str]:
+        """What is in a directory."""
+        self.step("names", directory)
         try:
-            return sorted(self._folder(folder).current)
+            return sorted(self._directory(directory).current)
         except FileNotFoundError:
             return []
 
-    def make_folder(self, folder: str) -> None:
-        """Make a folder and those above it."""
-        parts = folder.split("/")
+    def make_directory(self, directory: str) -> None:
+        """Make a directory and those above it."""
+        parts = directory.split("/")
         for end in range(1, len(parts) + 1):
             path = "/".join(parts[:end])
             parent, name, node = self._find(path)
-            if isinstance(node, _Folder):
+            if isinstance(node, _Directory):
                 continue
-            self.step("make_folder", path)
+            self.step("make_directory", path)
             if node is not None:
                 raise error(errno.EEXIST, path)
-            self._change((parent, name, None, _Folder()))
+            self._change((parent, name, None, _Directory()))
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name."""
@@ -381,7 +381,7 @@ class SimDisk(Files):
         target, new_name, replaced = self._find(new)
         if node is None:
             raise error(errno.ENOENT, old)
-        if isinstance(replaced, _Folder):
+        if isinstance(replaced, _Directory):
             raise error(errno.EISDIR, new)
         if isinstance(replaced, _Node):
             self._throw_away(replaced.current)
@@ -390,67 +390,67 @@ class SimDisk(Files):
     def remove(self, path: str) -> None:
         """Remove a file."""
         self.step("remove", path)
-        folder, name, node = self._find(path)
+        directory, name, node = self._find(path)
         if not isinstance(node, _Node):
             raise error(errno.ENOENT if node is None else errno.EISDIR, path)
         self._throw_away(node.current)
-        self._change((folder, name, node, None))
+        self._change((directory, name, node, None))
 
-    def remove_folder(self, folder: str) -> None:
-        """Remove an empty folder."""
-        self.step("remove_folder", folder)
-        parent, name, node = self._find(folder)
-        if not isinstance(node, _Folder):
-            raise error(errno.ENOENT if node is None else errno.ENOTDIR, folder)
+    def remove_directory(self, directory: str) -> None:
+        """Remove an empty directory."""
+        self.step("remove_directory", directory)
+        parent, name, node = self._find(directory)
+        if not isinstance(node, _Directory):
+            raise error(errno.ENOENT if node is None else errno.ENOTDIR, directory)
         if node.current:
-            raise error(errno.ENOTEMPTY, folder)
+            raise error(errno.ENOTEMPTY, directory)
         self._change((parent, name, node, None))
 
-    def sync_folder(self, folder: str) -> None:
-        """Make the names in a folder durable, or leave it to the system."""
-        if self.puts_off(folder):
+    def sync_directory(self, directory: str) -> None:
+        """Make the names in a directory durable, or leave it to the system."""
+        if self.puts_off(directory):
             return
         try:
-            self.step("sync_folder", folder)
+            self.step("sync_directory", directory)
         except OSError as failure:
-            # A folder has to be opened first; one that could not be is as it was.
+            # A directory has to be opened first; one that could not be is as it was.
             if failure.errno not in (errno.EMFILE, errno.ENFILE):
-                self._settle_names(folder, self._rng.choice((0.0, 0.5, 1.0)))
+                self._settle_names(directory, self._rng.choice((0.0, 0.5, 1.0)))
             raise
-        self._folder(folder)
-        self._settle_names(folder, 1.0)
+        self._directory(directory)
+        self._settle_names(directory, 1.0)
         self.did()
 
-    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
-        """Make files and folders durable: many by one operation, of which no part fails alone."""
+    def sync_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
+        """Make files and directories durable: many by one operation, none fails alone."""
         mine = [f for f in files if isinstance(f, SimFile) and not self.puts_off(f.path)]
-        names = [folder for folder in folders if not self.puts_off(folder)]
+        names = [directory for directory in directories if not self.puts_off(directory)]
         if len(mine) + len(names) < self.together:
-            super().sync_all(files, folders)
+            super().sync_all(files, directories)
             return
         try:
             self.step("sync_all", mine[0].path if mine else names[0])
         except OSError:
             for file in mine:
                 file.loses()
-            for folder in names:
-                self._settle_names(folder, self._rng.choice((0.0, 0.5, 1.0)))
+            for directory in names:
+                self._settle_names(directory, self._rng.choice((0.0, 0.5, 1.0)))
             raise
         for file in mine:
             file.settles()
-        for folder in names:
-            self._settle_names(folder, 1.0)
+        for directory in names:
+            self._settle_names(directory, 1.0)
         self.did()
 
     def _settle_names(self, path: str, odds: float) -> None:
-        """Changes whose new names are in a folder, and earlier ones of the same names, are due."""
-        folder = self._folder(path)
+        """Make changes with new names in a directory due, and earlier ones of the same names."""
+        directory = self._directory(path)
         due: set[int] = set()
         names: set[tuple[int, str]] = set()
         for index in range(len(self._pending) - 1, -1, -1):
             edits = self._pending[index]
             keys = {(id(where), name) for where, name, _, _ in edits}
-            if edits[-1][0] is folder or keys & names:
+            if edits[-1][0] is directory or keys & names:
                 due.add(index)
                 names |= keys
         for index in sorted(due):
@@ -466,17 +466,17 @@ class SimDisk(Files):
 
     def used(self) -> int:
         """Octets in files."""
-        nodes = (n for f in self._every_folder() for n in f.current.values())
+        nodes = (n for f in self._every_directory() for n in f.current.values())
         return sum(len(node.current) for node in nodes if isinstance(node, _Node))
 
     # --- what tests do --------------------------------------------------------------------------
 
-    def paths(self, folder: str = "") -> list[str]:
-        """Every file below a folder."""
+    def paths(self, directory: str = "") -> list[str]:
+        """Every file below a directory."""
         found: list[str] = []
-        for name, node in sorted(self._folder(folder).current.items()):
-            path = f"{folder}/{name}" if folder else name
-            found += self.paths(path) if isinstance(node, _Folder) else [path]
+        for name, node in sorted(self._directory(directory).current.items()):
+            path = f"{directory}/{name}" if directory else name
+            found += self.paths(path) if isinstance(node, _Directory) else [path]
         return found
 
     def content(self, path: str) -> bytes:
@@ -485,9 +485,9 @@ class SimDisk(Files):
 
     def replace(self, path: str, content: bytes | bytearray) -> None:
         """Damage: a file has another content, on the disk as well."""
-        folder, name, node = self._find(path)
+        directory, name, node = self._find(path)
         if node is None:
-            node = folder.current[name] = folder.synced[name] = _Node()
+            node = directory.current[name] = directory.synced[name] = _Node()
         assert isinstance(node, _Node)
         node.pending.clear()
         node.current[:] = content
@@ -499,15 +499,15 @@ class SimDisk(Files):
         for path in self.paths():
             above = path.rpartition("/")[0]
             if above:
-                found.make_folder(above)
+                found.make_directory(above)
             found.replace(path, self.content(path))
         found._commit_all()
         return found
 
     def _commit_all(self) -> None:
         for edits in self._pending:
-            for folder, name, before, after in edits:
-                _apply(folder.synced, name, before, after)
+            for directory, name, before, after in edits:
+                _apply(directory.synced, name, before, after)
         self._pending.clear()
 
     def _node(self, path: str) -> _Node:
@@ -518,7 +518,7 @@ class SimDisk(Files):
 
 
 def _is(thing: object) -> bool:
-    return isinstance(thing, _Folder)
+    return isinstance(thing, _Directory)
 
 
 class SimFile(File):

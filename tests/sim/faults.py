@@ -10,17 +10,17 @@ SHORT = -1
 """Not an error: a write that writes less than it was asked to."""
 
 WRITES = ("write", "truncate")
-SYNCS = ("sync", "sync_folder", "sync_all")
-SPACE = (*WRITES, "create", "make_folder", "rename", "transaction")
+SYNCS = ("sync", "sync_directory", "sync_all")
+SPACE = (*WRITES, "create", "make_directory", "rename", "transaction")
 FAULTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "no space": (errno.ENOSPC, SPACE),
     "over quota": (errno.EDQUOT, SPACE),
     "bad read": (errno.EIO, ("read", "names")),
-    "bad write": (errno.EIO, (*WRITES, "create", "make_folder", "rename", "remove")),
+    "bad write": (errno.EIO, (*WRITES, "create", "make_directory", "rename", "remove")),
     "bad sync": (errno.EIO, (*SYNCS, "transaction")),
     "no space at sync": (errno.ENOSPC, SYNCS),
     "short write": (SHORT, ("write",)),
-    "too many files": (errno.EMFILE, ("open", "create", "names", "sync_folder")),
+    "too many files": (errno.EMFILE, ("open", "create", "names", "sync_directory")),
 }
 """The faults by name: what is raised, and by which operations."""
 

@@ -15,15 +15,15 @@ TRIES = 300
 
 
 def _disk(content: bytes = b"") -> SimDisk:
-    """A disk with one folder and one file in it, both synced."""
+    """A disk with one directory and one file in it, both synced."""
     disk = SimDisk()
-    disk.make_folder("a")
-    disk.sync_folder("")
+    disk.make_directory("a")
+    disk.sync_directory("")
     file = disk.open("a/f", create=True)
     file.write_at(content, 0)
     file.sync()
     file.close()
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     return disk
 
 
@@ -64,10 +64,10 @@ def test_names_behave_as_on_any_disk() -> None:
     disk.open("a/g", create=True).write_at(b"2", 0)
     disk.rename("a/g", "a/f")
     assert (disk.names("a"), disk.content("a/f")) == (["f"], b"2")
-    disk.make_folder("b/c")
+    disk.make_directory("b/c")
     disk.rename("a/f", "b/c/f")
     assert disk.paths() == ["b/c/f"]
-    disk.remove_folder("a")
+    disk.remove_directory("a")
     assert disk.names("") == ["b"]
 
 
@@ -80,10 +80,10 @@ def test_names_behave_as_on_any_disk() -> None:
         (lambda disk: disk.remove("a/none"), errno.ENOENT),
         (lambda disk: disk.remove("a"), errno.EISDIR),
         (lambda disk: disk.rename("a/none", "a/g"), errno.ENOENT),
-        (lambda disk: disk.remove_folder("a"), errno.ENOTEMPTY),
-        (lambda disk: disk.remove_folder("none"), errno.ENOENT),
-        (lambda disk: disk.sync_folder("none"), errno.ENOENT),
-        (lambda disk: disk.make_folder("a/f"), errno.EEXIST),
+        (lambda disk: disk.remove_directory("a"), errno.ENOTEMPTY),
+        (lambda disk: disk.remove_directory("none"), errno.ENOENT),
+        (lambda disk: disk.sync_directory("none"), errno.ENOENT),
+        (lambda disk: disk.make_directory("a/f"), errno.EEXIST),
     ],
 )
 def test_wrong_calls_are_refused_as_a_system_would(
@@ -148,7 +148,7 @@ def test_a_write_is_torn_at_sectors_and_nowhere_else() -> None:
 def test_writes_survive_in_any_order_across_files() -> None:
     disk = _disk(b"o")
     disk.open("a/g", create=True).sync()
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     disk.open("a/f").write_at(b"1", 0)
     disk.open("a/g").write_at(b"2", 0)
     images = [disk.crash(random.Random(seed)) for seed in range(TRIES)]
@@ -213,7 +213,7 @@ def test_many_are_synced_by_one_operation_and_others_are_not() -> None:
     assert _found(disk, "a/x") == _found(disk, "a/y") == {b"new"}
     assert len(_found(disk, "a/z")) > 1
     disk.sync_all(files[2:], ["a"])
-    assert asked == ["sync_all", "sync", "sync_folder"]
+    assert asked == ["sync_all", "sync", "sync_directory"]
     assert _found(disk, "a/z") == {b"new"}
 
 
@@ -238,7 +238,7 @@ def test_after_a_failed_sync_no_later_sync_helps() -> None:
     for seed in range(50):
         disk = SimDisk(seed=seed)
         file = disk.open("f", create=True)
-        disk.sync_folder("")
+        disk.sync_directory("")
         file.write_at(b"n", 0)
         disk.hook = FailNth(1, errno.EIO, ("sync",), forever=False)
         with pytest.raises(OSError, match="Input/output error"):
@@ -259,14 +259,14 @@ def test_a_file_whose_name_was_not_synced_may_be_missing() -> None:
     file.sync()
     assert _names(disk) == {("a/f",), ("a/f", "a/g")}
     assert _found(disk, "a/g") == {b"1", b"missing"}
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     assert _found(disk, "a/g") == {b"1"}
 
 
 def test_a_name_does_not_bring_the_content() -> None:
     disk = _disk()
     disk.open("a/g", create=True).write_at(b"1", 0)
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     assert b"" in _found(disk, "a/g")
 
 
@@ -274,19 +274,19 @@ def test_a_removed_file_may_be_back_with_what_was_synced() -> None:
     disk = _disk(b"content")
     disk.remove("a/f")
     assert _found(disk) == {b"content", b"missing"}
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     assert _found(disk) == {b"missing"}
 
 
 def test_a_renamed_file_is_at_one_of_both_places() -> None:
     disk = _disk(b"content")
-    disk.make_folder("b")
-    disk.sync_folder("")
+    disk.make_directory("b")
+    disk.sync_directory("")
     disk.rename("a/f", "b/g")
     assert _names(disk) == {("a/f",), ("b/g",)}
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     assert _names(disk) == {("a/f",), ("b/g",)}
-    disk.sync_folder("b")
+    disk.sync_directory("b")
     assert _names(disk) == {("b/g",)}
 
 
@@ -295,51 +295,51 @@ def test_a_rename_replaces_at_once() -> None:
     file = disk.open("a/new", create=True)
     file.write_at(b"new", 0)
     file.sync()
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     disk.rename("a/new", "a/f")
     assert _found(disk) == {b"old", b"new"}
 
 
 def test_a_sync_brings_earlier_changes_of_the_same_name() -> None:
     disk = _disk(b"1")
-    disk.make_folder("b")
-    disk.sync_folder("")
+    disk.make_directory("b")
+    disk.sync_directory("")
     disk.rename("a/f", "b/f")
     disk.open("a/f", create=True)
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     assert _names(disk) == {("a/f", "b/f")}
 
 
 def test_removals_survive_in_any_order() -> None:
     disk = _disk()
     disk.open("a/g", create=True)
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     disk.remove("a/f")
     disk.remove("a/g")
     assert _names(disk) == {(), ("a/f",), ("a/g",), ("a/f", "a/g")}
 
 
-def test_a_folder_that_was_not_synced_takes_everything_with_it() -> None:
+def test_a_directory_that_was_not_synced_takes_everything_with_it() -> None:
     disk = SimDisk()
-    disk.make_folder("a/b")
+    disk.make_directory("a/b")
     disk.open("a/b/f", create=True).sync()
-    disk.sync_folder("a/b")
+    disk.sync_directory("a/b")
     assert () in _names(disk)
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     assert () in _names(disk)
-    disk.sync_folder("")
+    disk.sync_directory("")
     assert _names(disk) == {("a/b/f",)}
 
 
-def test_a_removed_folder_may_be_back_with_its_files() -> None:
+def test_a_removed_directory_may_be_back_with_its_files() -> None:
     disk = _disk(b"1")
     disk.remove("a/f")
-    disk.remove_folder("a")
-    disk.sync_folder("")
+    disk.remove_directory("a")
+    disk.sync_directory("")
     assert _names(disk) == {()}
     disk = _disk(b"1")
     disk.remove("a/f")
-    disk.remove_folder("a")
+    disk.remove_directory("a")
     assert _names(disk) == {(), ("a/f",)}
 
 
@@ -350,7 +350,7 @@ def test_every_operation_is_counted_and_reported_to_the_hook() -> None:
     disk = SimDisk()
     seen: list[tuple[int, str, str]] = []
     disk.hook = lambda *what: seen.append(what)
-    disk.make_folder("a")
+    disk.make_directory("a")
     file = disk.open("a/f", create=True)
     file.write_at(b"1", 0)
     file.read_at(1, 0)
@@ -359,12 +359,12 @@ def test_every_operation_is_counted_and_reported_to_the_hook() -> None:
     file.close()
     disk.open("a/f").close()
     disk.rename("a/f", "a/g")
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     disk.remove("a/g")
     disk.names("a")
-    disk.remove_folder("a")
-    kinds = "make_folder create write read truncate sync open rename sync_folder remove names"
-    assert [kind for _, kind, _ in seen] == [*kinds.split(), "remove_folder"]
+    disk.remove_directory("a")
+    kinds = "make_directory create write read truncate sync open rename sync_directory remove names"
+    assert [kind for _, kind, _ in seen] == [*kinds.split(), "remove_directory"]
     assert [number for number, _, _ in seen] == list(range(1, 13))
     assert disk.operations == 12
 
@@ -380,7 +380,7 @@ def test_what_changes_a_crash_is_told_afterwards() -> None:
     file.write_at(b"1", 0)
     disk.remove("a/f")
     file.sync()
-    disk.sync_folder("a")
+    disk.sync_directory("a")
     assert states == [("a/f",), (), (), ()]
 
 

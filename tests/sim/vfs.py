@@ -1,9 +1,9 @@
 """SQLite on the simulated disk: a file system for the very library that the broker uses.
 
 The calls that SQLite makes of its file system for Unix are made of a `SimDisk` instead: the same
-reads, writes, cuts and syncs, and the sync of the folder after the first sync of a new journal. So
-its pages and its write-ahead log are torn, lost and reordered like any other file. What it shares
-between connections (`-shm`) is memory here: the first to open a database empties it anyway.
+reads, writes, cuts and syncs, and the sync of the directory after the first sync of a new journal.
+So its pages and its write-ahead log are torn, lost and reordered like any other file. What it
+shares between connections (`-shm`) is memory here: the first to open a database empties it anyway.
 
 An error of the disk is told to SQLite as its file system would. Everything else that the disk or
 its hooks raise, a cut of power or a broken promise, cannot pass through C: it is kept, SQLite gets
@@ -60,7 +60,7 @@ class _Open:
         self.disk = disk
         self.path = path
         self.file = file
-        self.folder_due = new_journal
+        self.directory_due = new_journal
         self.shared: _Shared | None = None
         self.dead = False
 
@@ -74,7 +74,7 @@ _raised: list[tuple[SimDisk | None, BaseException]] = []
 
 
 def mount(disk: SimDisk) -> str:
-    """The folder under which SQLite finds a disk, until nobody has the disk any more."""
+    """The directory under which SQLite finds a disk, until nobody has the disk any more."""
     global _roots
     _register()
     for name, each in _disks.items():
@@ -187,7 +187,7 @@ def _delete(vfs: Any, name: bytes, sync: int) -> int:
         return _GONE
     if sync & 1:
         try:
-            disk.sync_folder(path.rpartition("/")[0])
+            disk.sync_directory(path.rpartition("/")[0])
         except OSError:
             return _DIR_FSYNC
     return _OK
@@ -262,11 +262,11 @@ def _truncate(file: Any, size: int) -> int:
 def _sync(file: Any, flags: int) -> int:
     opened = _of(file)
     opened.file.sync()
-    if opened.folder_due:
-        opened.folder_due = False
+    if opened.directory_due:
+        opened.directory_due = False
         # Its file system for Unix does not look at whether this one fails.
         try:
-            opened.disk.sync_folder(opened.path.rpartition("/")[0])
+            opened.disk.sync_directory(opened.path.rpartition("/")[0])
         except OSError:
             return _OK
     return _OK

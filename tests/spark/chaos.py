@@ -88,7 +88,7 @@ class Chaos:
 
     def __init__(self, directory: Path, seed: int, sink: dict[str, str] | None = None) -> None:
         self.counts = Counts()
-        self._folder = directory
+        self._directory = directory
         self._rng = random.Random(seed)
         self.inputs = Inputs(random.Random(seed))
         self._port = free_port()
@@ -97,7 +97,7 @@ class Chaos:
         self._plan = Plan(self._url, CLUSTER, FLOWS, _BATCH, sink=sink or {})
         self._driver: subprocess.Popen[bytes] | None = None
         self._drivers: list[subprocess.Popen[bytes]] = []
-        # Executors have their folders in Spark's own, which is not the tests' to fill.
+        # Executors have their directories in Spark's own, which is not the tests' to fill.
         home = make_overlay(replace(find_cache(find_java()), directory=directory / "places"))
         self._environment = {"SPARK_HOME": str(home), "PYTHONPATH": f"{SOURCE}:{ROOT}"}
         self._declare()
@@ -105,7 +105,7 @@ class Chaos:
     # --- what is started --------------------------------------------------------------------------
 
     def _broker_again(self) -> RunningBroker:
-        flags = ("--data-dir", str(self._folder / "data"), "--segment-bytes", "262144")
+        flags = ("--data-dir", str(self._directory / "data"), "--segment-bytes", "262144")
         return RunningBroker("--port", str(self._port), *flags)
 
     def _declare(self) -> None:
@@ -129,14 +129,14 @@ class Chaos:
         Args:
             drain: on threads of the driver, and until everything is processed.
         """
-        (self._folder / "started").unlink(missing_ok=True)
+        (self._directory / "started").unlink(missing_ok=True)
         plan = self._plan
         if drain:
             plan = replace(plan, master=ALONE, rows=_DRAINED, drain=True)
-        plan.write(self._folder)
-        with (self._folder / "driver.log").open("ab") as log:
+        plan.write(self._directory)
+        with (self._directory / "driver.log").open("ab") as log:
             self._driver = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.chaos_driver", str(self._folder)],
+                [sys.executable, "-m", "tests.spark.chaos_driver", str(self._directory)],
                 cwd=ROOT,
                 env=os.environ | self._environment,
                 stdin=subprocess.DEVNULL,
@@ -246,7 +246,7 @@ class Chaos:
             spared = flow != always and self._rng.random() < 0.5
             if last < 0 or spared or self._halfway(flow):
                 continue
-            checkpoint = self._folder / flow.name / "checkpoint"
+            checkpoint = self._directory / flow.name / "checkpoint"
             for name in (f"{last}", f".{last}.crc"):
                 (checkpoint / "commits" / name).unlink(missing_ok=True)
             self.counts.withdrawn += 1
@@ -258,13 +258,13 @@ class Chaos:
 
     def _last(self, flow: Flow) -> int:
         """The last micro-batch that Spark has committed."""
-        return last_of(self._folder / flow.name / "checkpoint" / "commits")
+        return last_of(self._directory / flow.name / "checkpoint" / "commits")
 
     def _advanced(self, before: list[int]) -> bool:
         return all(now > then for now, then in zip(self._commits(), before, strict=True))
 
     def _halfway(self, flow: Flow) -> bool:
-        offsets = self._folder / flow.name / "checkpoint" / "offsets"
+        offsets = self._directory / flow.name / "checkpoint" / "offsets"
         return last_of(offsets) > self._last(flow)
 
     def _wait(self, happened: Callable[[], bool], what: str) -> None:
@@ -279,12 +279,12 @@ class Chaos:
         assert self._driver.poll() is None, f"the driver has ended by itself\n{self._said()}"
 
     def _said(self) -> str:
-        log = (self._folder / "driver.log").read_text(errors="replace")
+        log = (self._directory / "driver.log").read_text(errors="replace")
         return "\n".join(self.ends()[-4:]) + "\n" + log[-4_000:]
 
     def ends(self) -> list[str]:
         """Why queries have ended, other than by being killed."""
-        path = self._folder / "ends"
+        path = self._directory / "ends"
         text = path.read_text() if path.exists() else ""
         # A driver that was killed while it wrote has left part of a line.
         whole = [line for line in text.splitlines() if line.endswith('"}')]
@@ -312,7 +312,7 @@ class Chaos:
         for flow in FLOWS:
             committed = self._last(flow)
             if flow.exchange is None:
-                lake = read_lake(self._folder / flow.name / "lake")
+                lake = read_lake(self._directory / flow.name / "lake")
                 yield flow.name, self.inputs.judge(lake.rows, lake.batches, committed)
             else:
                 yield flow.name, self.inputs.judge(self._taken(f"out.{flow.name}"))
@@ -340,7 +340,7 @@ class Chaos:
             "list",
             "--json",
             "--data-dir",
-            str(self._folder / "data"),
+            str(self._directory / "data"),
         ]
         groups = json.loads(subprocess.run(requested, capture_output=True, check=True).stdout)
         return sum(ready) + sum(group["messages"] for group in groups)

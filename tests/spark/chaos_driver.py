@@ -3,9 +3,9 @@
     classic queue ─┬─ SQL ── Parquet       stream ─┬─ SQL ── Parquet
                    └─ SQL ── exchange              └─ SQL ── exchange
 
-python chaos_driver.py FOLDER
+python chaos_driver.py DIRECTORY
 
-The folder has `plan.json`; it gets one line in `ends` for every query that has ended, and in
+The directory has `plan.json`; it gets one line in `ends` for every query that has ended, and in
 `started` the time at which all of them ran. The driver ends when there is a file `stop`, or, where
 the plan says so, when everything that is there is processed.
 """
@@ -43,7 +43,7 @@ class Flow:
     """One query.
 
     Args:
-        name: of its folder.
+        name: of its directory.
         queue: that it reads.
         exchange: that it writes to; None for Parquet.
     """
@@ -74,7 +74,7 @@ class Plan:
     sink: dict[str, str] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
-        """Into the driver's folder."""
+        """Into the driver's directory."""
         (directory / "plan.json").write_text(json.dumps(asdict(self)))
 
     @classmethod

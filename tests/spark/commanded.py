@@ -27,7 +27,7 @@ class Commanded:
 
     def __init__(self, words: list[str], directory: Path) -> None:
         self._command = [command(), "pipeline", *words]
-        self._folder = directory
+        self._directory = directory
         self._log = directory / "command.log"
         self.registry = directory / "registry"
 
@@ -40,7 +40,7 @@ class Commanded:
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
         """The command, which is ended together with its JVM at the end."""
         about = environment() | {"HAREBELL_PIPELINES": str(self.registry)}
-        with family(self._command, self._log, about, self._folder) as process:
+        with family(self._command, self._log, about, self._directory) as process:
             yield process
 
     def ended(self, process: subprocess.Popen[bytes]) -> int | None:

@@ -1,6 +1,6 @@
 """A Spark driver to be killed: one AvailableNow query from a queue into Parquet.
 
-python driver.py URL QUEUE FOLDER DELIVERY
+python driver.py URL QUEUE DIRECTORY DELIVERY
 """
 
 from __future__ import annotations

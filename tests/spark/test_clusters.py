@@ -40,7 +40,7 @@ def clean(**more: str) -> dict[str, str]:
 
 
 def linked(directory: Path, *names: str) -> Path:
-    """A folder with links to some installed packages."""
+    """A directory with links to some installed packages."""
     directory.mkdir()
     for name in names:
         if (PACKAGES / name).exists():
@@ -70,22 +70,22 @@ class Driven:
     """
 
     def __init__(self, directory: Path, url: str, source: str, target: str) -> None:
-        self._folder = directory
+        self._directory = directory
         self._words = (url, source, target, str(ROWS), str(directory / "checkpoint"))
         self.printed = ""
 
     def run(self, master: str, **environment: str) -> None:
         """Run the driver to its end."""
-        log = self._folder / "driver.log"
+        log = self._directory / "driver.log"
         command = [sys.executable, str(DRIVER), master, *self._words]
-        with family(command, log, clean(**environment), self._folder) as driver:
+        with family(command, log, clean(**environment), self._directory) as driver:
             ended = eventually(lambda: driver.poll() is not None, PATIENCE_S)
         self.printed = log.read_text()
         assert ended, self.printed[-4_000:]
         assert driver.returncode == 0, self.printed[-4_000:]
 
     def executors(self) -> list[list[str]]:
-        """Of each task that told it: its folder, its Harebell, and which implementation."""
+        """Of each task that told it: its directory, its Harebell, and which implementation."""
         lines = [line for line in self.printed.splitlines() if line.startswith("executor: ")]
         assert len(lines) == 4, self.printed
         return [line.split(" ")[1:] for line in lines]
@@ -151,7 +151,7 @@ def test_executors_of_a_standalone_cluster_get_harebell_from_the_session(
 def test_the_executors_of_a_local_cluster_read_and_write(
     driven: Driven, channel: Any, queue: str, target: str, tmp_path: Path
 ) -> None:
-    # Executors have their folders in Spark's own, which is not the tests' to fill.
+    # Executors have their directories in Spark's own, which is not the tests' to fill.
     home = make_overlay(replace(find_cache(find_java()), directory=tmp_path / "places"))
     driven.run("local-cluster[2,1,1024]", PYTHONPATH=str(SOURCE), SPARK_HOME=str(home))
     assert len({directory for directory, _, _ in driven.executors()}) == 2

@@ -43,7 +43,7 @@ def server(directory: Path, *packages: Path) -> Iterator[str]:
 
     Args:
         directory: for its files.
-        packages: folders of packages.
+        packages: directories of packages.
     """
     port = free_port()
     settings = {

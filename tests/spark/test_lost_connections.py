@@ -127,7 +127,7 @@ class Restarted:
 
     def __init__(self, directory: Path) -> None:
         self.port = free_port()
-        self._folder = directory
+        self._directory = directory
         self._flags = ("--port", str(self.port), "--data-dir", str(directory / "data"))
         self._broker = RunningBroker(*self._flags)
 
@@ -136,7 +136,7 @@ class Restarted:
         self._broker.process.kill()
         self._broker.process.wait()
         if lose_stages:
-            shutil.rmtree(self._folder / "data" / "stages")
+            shutil.rmtree(self._directory / "data" / "stages")
         self._broker = RunningBroker(*self._flags)
 
     def stop(self) -> None:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(1_200)
 
 
 class Bench:
-    """A folder with a pipeline's file, which can be run.
+    """A directory with a pipeline's file, which can be run.
 
     Args:
         spark: the session.

@@ -127,7 +127,7 @@ def test_the_flow_of_a_queue_is_watched_without_taking_anything(
     [
         (("stats", "q", "--every", "soon"), "--every wants a time such as 5s or 2m, not 'soon'"),
         (("stats", "q", "--window", "x"), "--window wants a time such as 10s or 1m, not 'x'"),
-        (("stats", "q", "--every", "5s", "--output", "csv"), "--to FOLDER keeps the windows"),
+        (("stats", "q", "--every", "5s", "--output", "csv"), "--to DIRECTORY keeps the windows"),
         (("stats", "q", "--to", "lake"), "--to belongs to --every"),
         (("stats", "q", "--metrics", "1"), "--metrics belongs to --every"),
         (("archive", "--to", "lake"), "say what to keep: a queue, or --exchange NAME"),

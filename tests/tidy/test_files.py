@@ -48,8 +48,8 @@ def test_every_module_says_why_it_exists() -> None:
     assert not silent, "\n".join(silent)
 
 
-def test_folders_of_unit_tests_mirror_folders_of_the_package() -> None:
-    # A file of tests may cover several modules. Its folder names the package that it tests.
+def test_directories_of_unit_tests_mirror_directories_of_the_package() -> None:
+    # A file of tests may cover several modules. Its directory names the package that it tests.
     packages = {path.parent for path in [*python_files(), *cython_files()]}
     strays = {
         path.parent

@@ -37,7 +37,7 @@ def starting_spark() -> list[str]:
 
 
 def once_tested() -> list[str]:
-    """Folders of unit tests that run compiled only."""
+    """Directories of unit tests that run compiled only."""
     plan = make("--dry-run", ".test-python")
     return re.findall(r"--ignore=(tests/unit/\S+)", plan)
 
@@ -108,13 +108,13 @@ def test_pre_commit_runs_programs_of_make_lint() -> None:
 def test_make_test_leaves_no_test_out() -> None:
     lines = [line for line in make("--dry-run", "test").splitlines() if " -m pytest " in line]
     both, plain, rest, spark = map(shlex.split, lines)
-    folders = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    directories = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
     ignored = {word.removeprefix("--ignore=") for word in rest if word.startswith("--ignore=")}
     assert "tests" in rest
-    assert ignored <= set(both) & folders
+    assert ignored <= set(both) & directories
     assert ignored - set(plain) == {"tests/robustness"}
     once = {word for word in plain if word.startswith("--ignore=")}
-    assert once == {f"--ignore={folder}" for folder in once_tested()}
+    assert once == {f"--ignore={directory}" for directory in once_tested()}
     # What the rest leaves to Spark by its mark is where Spark's own command looks for it.
     assert rest[rest.index("-m", 3) + 1] == "not (soak or spark)"
     assert spark[spark.index("-m", 3) + 1] == "spark and not soak"
@@ -125,9 +125,9 @@ def test_make_test_leaves_no_test_out() -> None:
 
 def test_what_is_not_tested_uncompiled_has_no_compiled_module() -> None:
     assert once_tested(), "the rule has nothing to say any more"
-    for folder in once_tested():
-        package = ROOT / "src/harebell" / folder.removeprefix("tests/unit/")
-        assert (package / "__init__.py").exists(), folder
+    for directory in once_tested():
+        package = ROOT / "src/harebell" / directory.removeprefix("tests/unit/")
+        assert (package / "__init__.py").exists(), directory
         assert [*package.rglob("*.pxd"), *package.rglob("*.pyx")] == []
 
 

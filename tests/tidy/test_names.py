@@ -56,6 +56,9 @@ OLD_NAMES = {
 }
 """Names of variables and functions that say that somebody hears something."""
 
+OLD_PARTS = {"folder": "directory", "folders": "directories"}
+"""Words that are no part of a name, and what to write."""
+
 SIZES = ("auth", "base", "front", "model", "pipeline", "spark", "store")
 """The packages where `octets` is no name: the specification's word is for the wire."""
 
@@ -103,6 +106,17 @@ def test_no_variable_or_function_is_told_something() -> None:
         if str(path).startswith(SOURCE)
         for line, name in bound_names(path)
         if name in OLD_NAMES
+    ]
+    assert not old, "\n".join(old)
+
+
+def test_no_name_has_an_old_word_in_it() -> None:
+    old = [
+        f"{path}:{line} {name}: say {OLD_PARTS[part]}"
+        for path in python_files()
+        for line, name in bound_names(path)
+        for part in name.lower().split("_")
+        if part in OLD_PARTS
     ]
     assert not old, "\n".join(old)
 

@@ -33,6 +33,7 @@ REPLACED = {
     r"\bvouch": "verifies",
     r"\bqueue kind\b": "queue type",
     r"\bsub-?scribers?\b": "consumer",
+    r"\bfolders?\b": "directory",
 }
 """Words that pages do not use, and what to write instead: see docs/GLOSSARY.md."""
 UNREVISED = ("docs/GLOSSARY.md", "docs/internals/track-record.md")

@@ -28,7 +28,7 @@ def tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def run(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
-    """The set-up on a machine that has only the programs of one folder."""
+    """The set-up on a machine that has only the programs of one directory."""
     return subprocess.run(
         [sys.executable, str(TOOLS / "setup.py"), *arguments],
         env={"PATH": path},

@@ -30,10 +30,10 @@ def test_files_outside_of_rooms_are_by_themselves() -> None:
     assert room_of("tests/interop/clients/test_x.py") == len(ROOMS)
 
 
-def test_a_file_with_a_room_of_its_own_is_not_in_that_of_its_folder() -> None:
-    folder = room_of("tests/interop/differential/test_differential.py")
-    assert room_of("tests/interop/client/test_x.py") == folder
-    assert room_of("tests/interop/differential/test_mistakes.py") not in (folder, len(ROOMS))
+def test_a_file_with_a_room_of_its_own_is_not_in_that_of_its_directory() -> None:
+    directory = room_of("tests/interop/differential/test_differential.py")
+    assert room_of("tests/interop/client/test_x.py") == directory
+    assert room_of("tests/interop/differential/test_mistakes.py") not in (directory, len(ROOMS))
 
 
 def test_files_of_a_room_run_in_the_same_worker_and_before_others(

@@ -39,11 +39,11 @@ class SourceOnly:
         """Return the spec of the source file; None for modules outside Harebell."""
         if not fullname.startswith("harebell.") or path is None:
             return None
-        for folder in path:
-            finder = self._finders.get(folder)
+        for directory in path:
+            finder = self._finders.get(directory)
             if finder is None:
-                finder = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES))
-                self._finders[folder] = finder
+                finder = FileFinder(directory, (SourceFileLoader, SOURCE_SUFFIXES))
+                self._finders[directory] = finder
             spec = finder.find_spec(fullname)
             if spec is not None:
                 return spec

@@ -44,13 +44,13 @@ class Lags:
         self._own: dict[str, int] = {}
         self._count: Counter[int] = Counter()
 
-    def put(self, folder: str, lag: int | None) -> bool:
+    def put(self, directory: str, lag: int | None) -> bool:
         """Set or remove the lag of a directory; True if it is stricter than before."""
-        before = self._own.pop(folder, None)
+        before = self._own.pop(directory, None)
         if before is not None:
             self._count[before] -= 1
         if lag is not None:
-            self._own[folder] = lag
+            self._own[directory] = lag
             self._count[lag] += 1
         used = [self._common, *(each for each, count in self._count.items() if count)]
         self._strictest = min(used, key=_weakness)

@@ -16,7 +16,7 @@ from harebell.base.limits import SYNC_TOGETHER_FILES
 from harebell.base.ports import File, Files
 
 _FILE_MODE = 0o600
-_FOLDER_MODE = 0o700
+_DIRECTORY_MODE = 0o700
 
 
 class OsFile(File):
@@ -129,20 +129,20 @@ class OsFiles(Files):
         full = self._full(path)
         return OsFile(self, os.open(full, flags, _FILE_MODE), full)
 
-    def names(self, folder: str) -> list[str]:
+    def names(self, directory: str) -> list[str]:
         """Return the sorted names in a directory; none if it does not exist."""
         try:
-            return sorted(os.listdir(self._full(folder)))
+            return sorted(os.listdir(self._full(directory)))
         except FileNotFoundError:
             return []
 
-    def make_folder(self, folder: str) -> None:
+    def make_directory(self, directory: str) -> None:
         """Create a directory and its parents; an existing one is no error."""
         at = ""
-        for name in folder.split("/"):
+        for name in directory.split("/"):
             at = f"{at}/{name}" if at else name
             with contextlib.suppress(FileExistsError):
-                os.mkdir(self._full(at), _FOLDER_MODE)
+                os.mkdir(self._full(at), _DIRECTORY_MODE)
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file, and replace a file of the new name."""
@@ -152,34 +152,34 @@ class OsFiles(Files):
         """Remove a file."""
         os.unlink(self._full(path))
 
-    def remove_folder(self, folder: str) -> None:
+    def remove_directory(self, directory: str) -> None:
         """Remove an empty directory."""
-        os.rmdir(self._full(folder))
+        os.rmdir(self._full(directory))
 
-    def sync_folder(self, folder: str) -> None:
+    def sync_directory(self, directory: str) -> None:
         """Sync the names in a directory, or note that they have to be synced later."""
-        full = self._full(folder)
+        full = self._full(directory)
         if not self.put_off(full):
             _sync(full)
 
-    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+    def sync_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
         """Sync files and directories: all with one call if they are many."""
         if self._clock is None:
-            self._sync_all(files, folders)
+            self._sync_all(files, directories)
             return
         began = self._clock()
-        self._sync_all(files, folders)
+        self._sync_all(files, directories)
         self.syncs.observe(self._clock() - began)
 
-    def _sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+    def _sync_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
         together = self._together
-        if together is not None and len(files) + len(folders) >= SYNC_TOGETHER_FILES:
+        if together is not None and len(files) + len(directories) >= SYNC_TOGETHER_FILES:
             paths = [file.path for file in files if isinstance(file, OsFile)]
-            paths += [self._full(folder) for folder in folders]
+            paths += [self._full(directory) for directory in directories]
             if sum([not self.put_off(path) for path in paths]) >= SYNC_TOGETHER_FILES:
                 together()
                 return
-        super().sync_all(files, folders)
+        super().sync_all(files, directories)
 
     def descriptors(self, files: Sequence[File]) -> list[tuple[int, str]]:
         """Return descriptors and paths of files, if each is to be synced now and by itself."""
@@ -204,12 +204,12 @@ class OsFiles(Files):
 
     # --- delayed syncs --------------------------------------------------------------------------
 
-    def delay(self, folder: str, lag: int | None) -> None:
+    def delay(self, directory: str, lag: int | None) -> None:
         """Set the lag of syncs in a directory; None for the default.
 
         If the new lag is stricter, syncs delayed until now are due at once.
         """
-        full = self._full(folder)
+        full = self._full(directory)
         if self._lags.put(full, lag) and self._lags.of(full) != NEVER:
             self._stricter.append(full)
 
@@ -229,14 +229,14 @@ class OsFiles(Files):
         """Do the syncs delayed by that lag; removed files need none."""
         owed = self._owed.pop(lag, {})
         while lag == 0 and self._stricter:
-            folder = self._stricter.pop()
-            names = os.listdir(folder) if os.path.isdir(folder) else []
-            owed.update(dict.fromkeys(f"{folder}/{name}" for name in sorted(names)))
+            directory = self._stricter.pop()
+            names = os.listdir(directory) if os.path.isdir(directory) else []
+            owed.update(dict.fromkeys(f"{directory}/{name}" for name in sorted(names)))
             # The parent directories may never have been synced either.
-            while folder != self._root:
-                owed[folder] = None
-                folder = folder.rpartition("/")[0]
-            owed[folder] = None
+            while directory != self._root:
+                owed[directory] = None
+                directory = directory.rpartition("/")[0]
+            owed[directory] = None
         for path in owed:
             try:
                 _sync(path)

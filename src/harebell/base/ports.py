@@ -390,11 +390,11 @@ class Files:
         """Open a file for reading and writing; a missing one is created only with `create`."""
         raise NotImplementedError
 
-    def names(self, folder: str) -> list[str]:
+    def names(self, directory: str) -> list[str]:
         """Return the sorted names in a directory; none if it does not exist."""
         raise NotImplementedError
 
-    def make_folder(self, folder: str) -> None:
+    def make_directory(self, directory: str) -> None:
         """Create a directory and its parents; an existing one is no error."""
         raise NotImplementedError
 
@@ -406,23 +406,23 @@ class Files:
         """Remove a file."""
         raise NotImplementedError
 
-    def remove_folder(self, folder: str) -> None:
+    def remove_directory(self, directory: str) -> None:
         """Remove an empty directory."""
         raise NotImplementedError
 
-    def sync_folder(self, folder: str) -> None:
+    def sync_directory(self, directory: str) -> None:
         """Sync the names in a directory (fsync)."""
         raise NotImplementedError
 
-    def delay(self, folder: str, lag: int | None) -> None:
+    def delay(self, directory: str, lag: int | None) -> None:
         """Allow syncs in a directory to be delayed; see `harebell.base.lags`. Default: never."""
 
-    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+    def sync_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
         """Sync files, then directories; with one call if that is faster."""
         for file in files:
             file.sync()
-        for folder in folders:
-            self.sync_folder(folder)
+        for directory in directories:
+            self.sync_directory(directory)
 
     def descriptors(self, files: Sequence[File]) -> list[tuple[int, str]]:
         """Return descriptors and paths of files, if each is to be synced now and by itself.

@@ -51,7 +51,7 @@ metrics_flag = click.option(
 def run_all(pipelines: list[Description], master: str | None, metrics: str | None = None) -> None:
     """Run pipelines and show their progress."""
     from harebell.pipeline.hosting import host
-    from harebell.pipeline.registry import default_folder
+    from harebell.pipeline.registry import default_directory
     from harebell.pipeline.run.serving import address_of
     from harebell.pipeline.views import View, end_of
 
@@ -64,7 +64,7 @@ def run_all(pipelines: list[Description], master: str | None, metrics: str | Non
         raise WrongUsage(f"--metrics wants PORT or HOST:PORT, not {metrics!r}")
     chosen = {"spark.master": master} if master else {}
     with sentences():
-        states = host(pipelines, default_folder(), View(click.echo), chosen, metrics=address)
+        states = host(pipelines, default_directory(), View(click.echo), chosen, metrics=address)
     for state in states:
         if state.state != "failed":
             echo(end_of(state))

@@ -31,7 +31,7 @@ _OUTPUT = click.option(
     default="table",
     help="How rows are printed.  [default: table]",
 )
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _SHOWN = 1_000
 
 
@@ -70,7 +70,7 @@ def _condition(text: str | None) -> str:
 
 @pipeline.command()
 @click.argument("queue", required=False)
-@click.option("--to", "folder", type=_FOLDER, required=True, help="Folder of the table.")
+@click.option("--to", "directory", type=_DIRECTORY, required=True, help="Directory of the table.")
 @click.option("--exchange", metavar="NAME", help="Keep what this exchange routes, by a queue.")
 @click.option(
     "--binding-key", "keys", multiple=True, metavar="KEY", help="Only this.  [default: #]"
@@ -101,7 +101,7 @@ def _condition(text: str | None) -> str:
 @_MASTER
 def archive(
     queue: str | None,
-    folder: Path,
+    directory: Path,
     exchange: str | None,
     keys: tuple[str, ...],
     kind: str,
@@ -125,7 +125,7 @@ def archive(
         described = shipped.archive(
             address,
             queue,
-            folder,
+            directory,
             kind=kind,
             period=by,
             trigger=trigger,
@@ -141,9 +141,9 @@ def archive(
 @click.option("--to-queue", metavar="NAME", help="Queue for all messages.  [default: QUEUE]")
 @click.option(
     "--checkpoint",
-    type=_FOLDER,
+    type=_DIRECTORY,
     required=True,
-    help="Folder where it remembers how far it is.",
+    help="Directory where it remembers how far it is.",
 )
 @_EVERY
 @metrics_flag
@@ -178,7 +178,7 @@ def mirror(
 
 
 @pipeline.command()
-@click.argument("lake", type=_FOLDER)
+@click.argument("lake", type=_DIRECTORY)
 @click.option("--exchange", default="", metavar="NAME", help="Exchange to publish to.")
 @click.option("--routing-key", metavar="KEY", help="For all.  [default: each message's own]")
 @click.option("--where", metavar="SQL", help="Only rows for which this is true.")
@@ -299,7 +299,9 @@ def _settle(
     metavar="TIME",
     help="Go on for ever, and show the windows that have changed that often.",
 )
-@click.option("--to", "folder", type=_FOLDER, help="With --every: keep windows in a Delta table.")
+@click.option(
+    "--to", "directory", type=_DIRECTORY, help="With --every: keep windows in a Delta table."
+)
 @metrics_flag
 @_OUTPUT
 @url_flag
@@ -309,7 +311,7 @@ def stats(
     window: str,
     keys: int | None,
     every: str | None,
-    folder: Path | None,
+    directory: Path | None,
     metrics: str | None,
     output: str,
     url: str | None,
@@ -325,10 +327,12 @@ def stats(
         raise WrongUsage(f"--window wants a time such as 10s or 1m, not {window!r}")
     if every is not None:
         if output != "table":
-            raise WrongUsage(f"--every shows tables, not {output}; --to FOLDER keeps the windows")
-        _watch(queue, seconds, keys, _trigger(every), folder, _address(url), (master, metrics))
+            raise WrongUsage(
+                f"--every shows tables, not {output}; --to DIRECTORY keeps the windows"
+            )
+        _watch(queue, seconds, keys, _trigger(every), directory, _address(url), (master, metrics))
         return
-    for flag, given in (("--to", folder), ("--metrics", metrics)):
+    for flag, given in (("--to", directory), ("--metrics", metrics)):
         if given is not None:
             raise WrongUsage(f"{flag} belongs to --every")
     _show(top_keys(queue, keys) if keys else asked(queue, seconds), url, output, master)
@@ -339,7 +343,7 @@ def _watch(
     seconds: float,
     keys: int | None,
     trigger: Trigger,
-    folder: Path | None,
+    directory: Path | None,
     url: str,
     where: tuple[str | None, str | None],
 ) -> None:
@@ -347,7 +351,7 @@ def _watch(
     from harebell.pipeline.builtin import builtin_pipelines as shipped
 
     with tempfile.TemporaryDirectory(prefix="harebell-stats-") as own:
-        checkpoint = Path(own) if folder is None else folder / "_pipelines"
+        checkpoint = Path(own) if directory is None else directory / "_pipelines"
         described = shipped.stats(
             url,
             queue,
@@ -355,7 +359,7 @@ def _watch(
             keys=keys,
             trigger=trigger,
             checkpoint=checkpoint,
-            directory=folder,
+            directory=directory,
         )
         run_all([described], *where)
 

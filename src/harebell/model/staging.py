@@ -37,7 +37,7 @@ from harebell.base.limits import STAGED_CHUNK_BYTES, STAGED_FILES_COUNT, STAGED_
 from harebell.base.ports import Commit, File, Files
 from harebell.base.timers import Timers
 
-FOLDER = "staging"
+DIRECTORY = "staging"
 _MAGIC = b"HBSTAGE\x01"
 _CHUNK = struct.Struct("<III")
 _HEAD, _BODY, _PROPERTIES = 1, 2, 3
@@ -71,7 +71,7 @@ class StagedFile:
         self.holder: object = None
         self.waiting: list[Callable[[], None]] = []
         self.touched = 0
-        self.path = f"{FOLDER}/{_name(key)}"
+        self.path = f"{DIRECTORY}/{_name(key)}"
         self.file: File | None = None
         self.end = 0
         self.crc = 0
@@ -224,7 +224,7 @@ class Staging:
                 f"cannot stage '{key[2]}': it has {size} octets, {self._files.free()} are free",
             )
         if not self._made:
-            self._files.make_folder(FOLDER)
+            self._files.make_directory(DIRECTORY)
             self._made = True
         staged = StagedFile(key, size)
         # A published file with this key may wait for its removal: that is over now.
@@ -306,9 +306,9 @@ class Staging:
 
     def _restore(self) -> None:
         """Find the files from before the start; only heads are read."""
-        for name in self._files.names(FOLDER):
+        for name in self._files.names(DIRECTORY):
             self._made = True
-            path = f"{FOLDER}/{name}"
+            path = f"{DIRECTORY}/{name}"
             try:
                 file = self._files.open(path)
             except OSError:
@@ -319,7 +319,7 @@ class Staging:
                 found = None
             finally:
                 file.close()
-            if found is None or f"{FOLDER}/{_name(found[0])}" != path:
+            if found is None or f"{DIRECTORY}/{_name(found[0])}" != path:
                 with contextlib.suppress(OSError):
                     self._files.remove(path)
                 continue

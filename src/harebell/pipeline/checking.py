@@ -25,7 +25,7 @@ from harebell.pipeline.spec.description import (
     Step,
     Trigger,
 )
-from harebell.pipeline.spec.values import folder_of, seconds_of, text_of, texts_of
+from harebell.pipeline.spec.values import directory_of, seconds_of, text_of, texts_of
 from harebell.pipeline.spec.yaml_nodes import Node, read, unknown_keys
 from harebell.spark.runtime.java import SessionError
 from harebell.spark.runtime.masters import master_of
@@ -77,7 +77,7 @@ class _Reader:
         self._root = root
         self._keys: dict[str, Node] = root.value
         self._path = path
-        self._folder = path.resolve().parent
+        self._directory = path.resolve().parent
         self._complaints = complaints
         self._views: dict[str, int] = {}
 
@@ -92,7 +92,7 @@ class _Reader:
         found = Description(
             name=name,
             file=self._path,
-            directory=self._folder,
+            directory=self._directory,
             sources=sources,
             steps=steps,
             sinks=sinks,
@@ -230,7 +230,7 @@ class _Reader:
                 f"{text!r} names no function: write module:function; the module is looked for "
                 "beside this file first",
             )
-        elif not _importable(text.partition(":")[0], self._folder):
+        elif not _importable(text.partition(":")[0], self._directory):
             module = text.partition(":")[0]
             self._complaints.add(
                 node.line,
@@ -247,7 +247,7 @@ class _Reader:
         last = steps[-1].name if steps else next(iter(self._views), SOURCE)
         found: dict[str, Sink] = {}
         for each in node.value:
-            sink = sink_of(each, last, self._folder, list(found), self._complaints)
+            sink = sink_of(each, last, self._directory, list(found), self._complaints)
             if sink is None:
                 continue
             line = each.value["from"].line if "from" in each.value else each.line
@@ -281,8 +281,8 @@ class _Reader:
     def _checkpoint(self, name: str) -> Path:
         node = self._keys.get("checkpoint")
         if node is None:
-            return self._folder / "checkpoints" / name
-        return folder_of(node, "checkpoint", self._folder, self._complaints)
+            return self._directory / "checkpoints" / name
+        return directory_of(node, "checkpoint", self._directory, self._complaints)
 
     def _mode(self) -> str:
         node = self._keys.get("mode")

@@ -4,7 +4,7 @@ A running pipeline writes its state there (`harebell pipeline list`, `status`, `
 holds a lock. The lock shows others that it is alive: process ids are reused, while the locks of a
 dead process are released.
 
-    <folder>/<name>.json    its state        <folder>/<name>.lock    held while it runs
+    <directory>/<name>.json    its state        <directory>/<name>.lock    held while it runs
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import TracebackType
 from harebell.base.deprecation import deprecated_names
 from harebell.pipeline.errors import PipelineError
 
-FOLDER_VARIABLE = "HAREBELL_PIPELINES"
+DIRECTORY_VARIABLE = "HAREBELL_PIPELINES"
 RUNNING = ("starting", "running", "stopping")
 """The states of a pipeline whose process is alive."""
 
@@ -76,11 +76,11 @@ class PipelineState:
     unreached: bool = False
 
 
-def default_folder(environment: Mapping[str, str] | None = None) -> Path:
+def default_directory(environment: Mapping[str, str] | None = None) -> Path:
     """Return the default directory of states."""
     environment = os.environ if environment is None else environment
-    if environment.get(FOLDER_VARIABLE):
-        return Path(environment[FOLDER_VARIABLE])
+    if environment.get(DIRECTORY_VARIABLE):
+        return Path(environment[DIRECTORY_VARIABLE])
     base = environment.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(base) / "harebell" / "pipelines"
 

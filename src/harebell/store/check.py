@@ -26,7 +26,7 @@ from harebell.base.ports import (
 from harebell.store.disk import QUEUES, DiskStore
 from harebell.store.dry_run_files import Shadow, Watched
 from harebell.store.log.memory import MemoryDefinitions
-from harebell.store.quarantine import FOLDER
+from harebell.store.quarantine import DIRECTORY
 
 _DIGITS = frozenset("0123456789abcdef")
 _IDENTITY_DIGITS = 32
@@ -55,7 +55,7 @@ class Holding:
         kind: its kind, such as "classic"; "" if the logs belong to no queue.
 
     Attributes:
-        logs: the folders of its logs.
+        logs: the directories of its logs.
         messages: the number of messages.
         unacknowledged: how many of them may have been delivered before.
         byte_count: the size of its segments in bytes.
@@ -129,18 +129,18 @@ class Survey:
             DiskError: the disk fails to read a log under repair; those before it are repaired.
             StoreError: the disk refuses.
         """
-        folders: dict[str, list[str]] = {identity: [] for identity in self._claims}
+        directories: dict[str, list[str]] = {identity: [] for identity in self._claims}
         there = self._files.names(QUEUES)
-        for folder in [*there, *(self._store.expected.keys() - set(there))]:
-            folders.setdefault(folder.partition("-")[0], []).append(folder)
-        for identity, logs in folders.items():
+        for directory in [*there, *(self._store.expected.keys() - set(there))]:
+            directories.setdefault(directory.partition("-")[0], []).append(directory)
+        for identity, logs in directories.items():
             nobody = ("", "", "")
             vhost_name, name, kind = self._claims.get(identity, _OWN.get(identity, nobody))
             if vhost not in ("", vhost_name) or queue not in ("", name):
                 continue
             holding = Holding(identity, vhost_name, name, kind)
-            for folder in sorted(logs, key=_suffix):
-                self._look(folder, holding)
+            for directory in sorted(logs, key=_suffix):
+                self._look(directory, holding)
             yield holding
 
     def messages(self, holding: Holding) -> Iterator[tuple[int, Message, bool]]:
@@ -159,7 +159,7 @@ class Survey:
 
     def quarantine(self) -> list[str]:
         """Return the names of the files in quarantine."""
-        return self._files.names(FOLDER)
+        return self._files.names(DIRECTORY)
 
     def close(self) -> None:
         """Close all files."""
@@ -167,7 +167,7 @@ class Survey:
 
     def _look(self, identity: str, holding: Holding) -> None:
         if not _is_identity(identity):
-            holding.damage.append(f"{QUEUES}/{identity} is no folder of a log")
+            holding.damage.append(f"{QUEUES}/{identity} is no directory of a log")
             return
         self._said.clear()
         self._files.arrived.clear()
@@ -207,14 +207,14 @@ def _claims(definitions: Definitions | None) -> dict[str, tuple[str, str, str]]:
     return found
 
 
-def _is_identity(folder: str) -> bool:
-    digits, _, suffix = folder.partition("-")
+def _is_identity(directory: str) -> bool:
+    digits, _, suffix = directory.partition("-")
     known = len(digits) == _IDENTITY_DIGITS and _DIGITS.issuperset(digits)
     return known and (not suffix or suffix.isdecimal())
 
 
-def _suffix(folder: str) -> tuple[str, int]:
-    digits, _, suffix = folder.partition("-")
+def _suffix(directory: str) -> tuple[str, int]:
+    digits, _, suffix = directory.partition("-")
     return digits, int(suffix) if suffix.isdecimal() else -1
 
 

@@ -64,19 +64,19 @@ class Part:
 
     Args:
         log: the log.
-        folder: of its segments.
+        directory: of its segments.
 
     Attributes:
         writes: in the order of the segments.
         large: segments whose large messages are among the writes.
         early: segments that were written to without a batch, and have to be synced.
         removals: segments to remove, the oldest first, once the writes are durable.
-        gone: the whole folder is to be removed.
+        gone: the whole directory is to be removed.
     """
 
-    def __init__(self, log: CommittedLog, folder: str) -> None:
+    def __init__(self, log: CommittedLog, directory: str) -> None:
         self.log = log
-        self.folder = folder
+        self.directory = directory
         self.writes: list[Write] = []
         self.large: list[Segment] = []
         self.early: list[Segment] = []
@@ -247,15 +247,15 @@ class Batch:
                 if segment.writer is None and segment not in self._let_go:
                     segment.writer = self._opened(segment, create=False)
                 if segment.fresh:
-                    self._made[part.folder] = None
+                    self._made[part.directory] = None
 
     def _open(self, part: Part, write: Write) -> None:
         segment = write.segment
         if segment.writer is not None:
             return
         if write.start == 0:
-            self._files.make_folder(part.folder)
-            self._made[part.folder] = None
+            self._files.make_directory(part.directory)
+            self._made[part.directory] = None
         segment.writer = self._opened(segment, create=write.start == 0)
 
     def _opened(self, segment: Segment, *, create: bool) -> File:
@@ -300,19 +300,19 @@ class Batch:
             if segment not in self._let_go:
                 assert segment.writer is not None
                 writers.append(segment.writer)
-        above = dict.fromkeys(folder.rpartition("/")[0] for folder in self._made)
-        folders = [*self._made, *above]
-        if not (writers or folders):
+        above = dict.fromkeys(directory.rpartition("/")[0] for directory in self._made)
+        directories = [*self._made, *above]
+        if not (writers or directories):
             return
         try:
-            self._files.sync_all(writers, folders)
+            self._files.sync_all(writers, directories)
         except OSError as error:
             if error.errno not in _NO_HANDLES or early_only:
                 raise
             # Files are synced first and are open: it is a directory that could not be opened.
             self._close(segments)
             self._handles.let_writers_go()
-            self._files.sync_all([], folders)
+            self._files.sync_all([], directories)
 
     def _remove(self) -> None:
         redo = self._redo
@@ -326,17 +326,17 @@ class Batch:
                 _remove_file(self._files, segment.path)
                 # One by one: a younger segment must not be removed before an older one, for which
                 # it has settlements.
-                self._sync_names(part.folder)
+                self._sync_names(part.directory)
             if part.gone:
-                for name in self._files.names(part.folder):
-                    _remove_file(self._files, f"{part.folder}/{name}")
-                _remove_folder(self._files, part.folder)
+                for name in self._files.names(part.directory):
+                    _remove_file(self._files, f"{part.directory}/{name}")
+                _remove_directory(self._files, part.directory)
                 # The definitions forget it now: it would not be found if it reappeared.
-                self._sync_names(part.folder.rpartition("/")[0])
+                self._sync_names(part.directory.rpartition("/")[0])
 
-    def _sync_names(self, folder: str) -> None:
+    def _sync_names(self, directory: str) -> None:
         with self._certainly():
-            self._files.sync_folder(folder)
+            self._files.sync_directory(directory)
 
 
 def _make_room(write: Write) -> None:
@@ -381,9 +381,9 @@ def _remove_file(files: Files, path: str) -> None:
         return
 
 
-def _remove_folder(files: Files, folder: str) -> None:
+def _remove_directory(files: Files, directory: str) -> None:
     try:
-        files.remove_folder(folder)
+        files.remove_directory(directory)
     except FileNotFoundError:
         return
 

@@ -355,7 +355,7 @@ def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
     finally:
         link.close()
     files.rename(_DRAFT, NAME)
-    files.sync_folder("")
+    files.sync_directory("")
 
 
 def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:

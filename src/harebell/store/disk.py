@@ -46,7 +46,7 @@ class DiskStore(Store):
     """Logs and definitions in one directory.
 
     Args:
-        files: the folder.
+        files: the directory.
         definitions: what is declared.
         gauge: counts what is in memory.
         clock: the time of day.
@@ -64,7 +64,7 @@ class DiskStore(Store):
 
     Raises:
         DiskError: the disk fails to read something.
-        StoreError: the folder cannot be used.
+        StoreError: the directory cannot be used.
     """
 
     interval_ms: int = DURABILITY_INTERVAL_MS
@@ -100,8 +100,8 @@ class DiskStore(Store):
         self.work = Work()
         self._refused: dict[str, int] = {}
         try:
-            files.make_folder(QUEUES)
-            files.sync_folder("")
+            files.make_directory(QUEUES)
+            files.sync_directory("")
         except OSError as error:
             raise refused("cannot use the data directory", error) from None
         self.expected = self._inventory() if clean else {}
@@ -144,7 +144,7 @@ class DiskStore(Store):
             self.definitions.be_durable()
         for log in self.logs.values():
             if log.identity.partition("-")[0] == identity:
-                self.files.delay(log.folder, lag)
+                self.files.delay(log.directory, lag)
 
     def take_back(self, identity: str, position: int) -> None:
         """Remove, at the start, the rows of an uncommitted batch from a position on."""
@@ -165,9 +165,9 @@ class DiskStore(Store):
         # Where there is nothing to look for, a declaration has nothing that could fail.
         if identity.partition("-")[0] not in self._new:
             try:
-                found = Recovery(self.files, identity, log.folder, self.report).run()
+                found = Recovery(self.files, identity, log.directory, self.report).run()
             except OSError as error:
-                raise refused(f"cannot read the log {log.folder}", error) from None
+                raise refused(f"cannot read the log {log.directory}", error) from None
             if self._clean and found.closed:
                 # Without a clean end since, its last word may be from the process before the last
                 # one, which handed out more without a chance to write that down.
@@ -176,21 +176,22 @@ class DiskStore(Store):
                 found.seen = found.segments[-1].positions.end()
                 self.report(
                     "error",
-                    f"{log.folder}: octets are missing at its end, for it was closed in good order",
+                    f"{log.directory}: octets are missing at its end, although it was closed "
+                    "in good order",
                 )
             log.adopt(found)
             if identity in self._refused:
                 rows = log.take_back(self._refused.pop(identity))
                 self.report(
-                    "warning", f"{log.folder}: {rows} rows of a batch go: it was not committed"
+                    "warning", f"{log.directory}: {rows} rows of a batch go: it was not committed"
                 )
             missing = self.expected.pop(identity, 0) - len(found.segments)
             if missing > 0 and not found.damaged:
-                self.report("error", f"{log.folder}: {missing} of its segments are missing")
+                self.report("error", f"{log.directory}: {missing} of its segments are missing")
         self.logs[identity] = log
         lag = self._lags.get(identity.partition("-")[0])
         if lag is not None:
-            self.files.delay(log.folder, lag)
+            self.files.delay(log.directory, lag)
         return log
 
     def tidy(self, identities: Iterable[str]) -> None:
@@ -203,23 +204,25 @@ class DiskStore(Store):
             OSError: the disk refuses.
         """
         inventory.forget(self.files)
-        for folder in self.files.names(TRANSIENT):
-            self._empty(f"{TRANSIENT}/{folder}")
+        for directory in self.files.names(TRANSIENT):
+            self._empty(f"{TRANSIENT}/{directory}")
         known = {identity.partition("-")[0] for identity in identities} | {
             BRANCH_LOG,
             PUBLISHER_LOG,
             JOB_LOG,
         }
         dropped = {key[0] for key, _ in self.definitions.load("dropped")}
-        for folder in self.files.names(QUEUES):
-            identity = folder.partition("-")[0]
+        for directory in self.files.names(QUEUES):
+            identity = directory.partition("-")[0]
             if identity in dropped:
-                self._empty(f"{QUEUES}/{folder}")
+                self._empty(f"{QUEUES}/{directory}")
             elif identity not in known:
-                self.report("warning", f"{QUEUES}/{folder} belongs to no queue and is left alone")
+                self.report(
+                    "warning", f"{QUEUES}/{directory} belongs to no queue and is left alone"
+                )
         if dropped:
             # After the definitions forget them, nothing would tell what came back.
-            self.files.sync_folder(QUEUES)
+            self.files.sync_directory(QUEUES)
         for identity in dropped:
             self.definitions.drop("dropped", (identity,))
 
@@ -248,33 +251,33 @@ class DiskStore(Store):
         if self.logs.pop(log.identity, None) is not None:
             self.definitions.put("dropped", (log.identity,), {})
             self._lags.pop(log.identity.partition("-")[0], None)
-            self.files.delay(log.folder, None)
+            self.files.delay(log.directory, None)
 
     def removed(self, log: DurableLog) -> None:
         """Note that the files of a deleted log are removed."""
         self.definitions.drop("dropped", (log.identity,))
         self.commit.waiting = True
 
-    def write_now(self, segment: Segment, folder: str, data: bytes, offset: int) -> None:
+    def write_now(self, segment: Segment, directory: str, data: bytes, offset: int) -> None:
         """Write bytes of a segment outside a batch, without a sync.
 
         Raises:
             OSError: the disk refuses.
         """
-        file = self.file_of(segment, folder)
+        file = self.file_of(segment, directory)
         try:
             write_all(file, data, offset)
         finally:
             file.close()
 
-    def file_of(self, segment: Segment, folder: str) -> File:
+    def file_of(self, segment: Segment, directory: str) -> File:
         """Return the open file of a segment for writes outside a batch.
 
         Raises:
             OSError: the disk refuses.
         """
         # The batch that creates the file may be in progress.
-        self.files.make_folder(folder)
+        self.files.make_directory(directory)
         return self.files.open(segment.path, create=True)
 
     def stretch(self, segment: Segment, byte_count: int) -> int:
@@ -301,7 +304,7 @@ class DiskStore(Store):
             # The next start empties the directory.
             self.report("warning", f"cannot remove {segment.path}: {error}")
 
-    def _empty(self, folder: str) -> None:
-        for name in self.files.names(folder):
-            self.files.remove(f"{folder}/{name}")
-        self.files.remove_folder(folder)
+    def _empty(self, directory: str) -> None:
+        for name in self.files.names(directory):
+            self.files.remove(f"{directory}/{name}")
+        self.files.remove_directory(directory)

@@ -79,11 +79,11 @@ class _Covered(_Unread):
 
 
 class Shadow(Files):
-    """A folder that is read and never changed.
+    """A directory that is read and never changed.
 
     Args:
-        files: the folder.
-        kept: the folder whose writes are kept in memory and can be read again.
+        files: the directory.
+        kept: the directory whose writes are kept in memory and can be read again.
     """
 
     def __init__(self, files: Files, kept: str) -> None:
@@ -106,9 +106,9 @@ class Shadow(Files):
             return _Covered(file, self._writes.setdefault(path, []))
         return _Unread() if file is None else _Covered(file, [])
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, with those that a real run would create."""
-        return sorted({*self._files.names(folder), *self._pretended.get(folder, ())})
+    def names(self, directory: str) -> list[str]:
+        """Return the names in a directory, with those that a real run would create."""
+        return sorted({*self._files.names(directory), *self._pretended.get(directory, ())})
 
     def _pretend(self, path: str) -> None:
         """List a missing file from now on, if its writes are kept."""
@@ -118,7 +118,7 @@ class Shadow(Files):
             path, _, name = path.rpartition("/")
             self._pretended.setdefault(path, set()).add(name)
 
-    def make_folder(self, folder: str) -> None:
+    def make_directory(self, directory: str) -> None:
         """No-op: a dry run changes nothing."""
 
     def rename(self, old: str, new: str) -> None:
@@ -127,10 +127,10 @@ class Shadow(Files):
     def remove(self, path: str) -> None:
         """No-op: a dry run changes nothing."""
 
-    def remove_folder(self, folder: str) -> None:
+    def remove_directory(self, directory: str) -> None:
         """No-op: a dry run changes nothing."""
 
-    def sync_folder(self, folder: str) -> None:
+    def sync_directory(self, directory: str) -> None:
         """No-op: a dry run changes nothing."""
 
     def free(self) -> int:
@@ -139,10 +139,10 @@ class Shadow(Files):
 
 
 class Watched(Files):
-    """A folder that records renames, by which files come into quarantine.
+    """A directory that records renames, by which files come into quarantine.
 
     Args:
-        files: the folder.
+        files: the directory.
 
     Attributes:
         arrived: the new names, in order.
@@ -156,13 +156,13 @@ class Watched(Files):
         """Open a file."""
         return self._files.open(path, create=create)
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names in a folder."""
-        return self._files.names(folder)
+    def names(self, directory: str) -> list[str]:
+        """Return the names in a directory."""
+        return self._files.names(directory)
 
-    def make_folder(self, folder: str) -> None:
-        """Make a folder."""
-        self._files.make_folder(folder)
+    def make_directory(self, directory: str) -> None:
+        """Make a directory."""
+        self._files.make_directory(directory)
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file and record its new name."""
@@ -173,17 +173,17 @@ class Watched(Files):
         """Remove a file."""
         self._files.remove(path)
 
-    def remove_folder(self, folder: str) -> None:
-        """Remove a folder."""
-        self._files.remove_folder(folder)
+    def remove_directory(self, directory: str) -> None:
+        """Remove a directory."""
+        self._files.remove_directory(directory)
 
-    def sync_folder(self, folder: str) -> None:
-        """Sync a folder."""
-        self._files.sync_folder(folder)
+    def sync_directory(self, directory: str) -> None:
+        """Sync a directory."""
+        self._files.sync_directory(directory)
 
-    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
-        """Sync files and folders."""
-        self._files.sync_all(files, folders)
+    def sync_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
+        """Sync files and directories."""
+        self._files.sync_all(files, directories)
 
     def free(self) -> int:
         """Return the free space."""

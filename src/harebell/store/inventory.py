@@ -38,7 +38,7 @@ def write(files: Files, counts: Mapping[str, int]) -> None:
         finally:
             file.close()
         files.rename(_DRAFT, NAME)
-        files.sync_folder("")
+        files.sync_directory("")
     except OSError:
         forget(files)
 

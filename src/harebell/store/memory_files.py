@@ -13,7 +13,7 @@ class MemoryFile(File):
     """One open file.
 
     Args:
-        content: the bytes, which belong to the folder.
+        content: the bytes, which belong to the directory.
     """
 
     __slots__ = ("_content",)
@@ -46,11 +46,11 @@ class MemoryFile(File):
         """No-op: memory cannot be synced."""
 
     def close(self) -> None:
-        """No-op: the content belongs to the folder."""
+        """No-op: the content belongs to the directory."""
 
 
 class MemoryFiles(Files):
-    """A folder in memory; its folders exist as soon as they hold a file."""
+    """A directory in memory; its directories exist as soon as they hold a file."""
 
     __slots__ = ("_contents",)
 
@@ -65,14 +65,14 @@ class MemoryFiles(Files):
             self._contents[path] = bytearray()
         return MemoryFile(self._contents[path])
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, sorted."""
-        front = f"{folder}/" if folder else ""
+    def names(self, directory: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        front = f"{directory}/" if directory else ""
         inside = (path[len(front) :] for path in self._contents if path.startswith(front))
         return sorted({name.partition("/")[0] for name in inside})
 
-    def make_folder(self, folder: str) -> None:
-        """No-op: every folder exists."""
+    def make_directory(self, directory: str) -> None:
+        """No-op: every directory exists."""
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file."""
@@ -85,10 +85,10 @@ class MemoryFiles(Files):
         if self._contents.pop(path, None) is None:
             raise _missing(path)
 
-    def remove_folder(self, folder: str) -> None:
-        """No-op: an empty folder does not exist."""
+    def remove_directory(self, directory: str) -> None:
+        """No-op: an empty directory does not exist."""
 
-    def sync_folder(self, folder: str) -> None:
+    def sync_directory(self, directory: str) -> None:
         """No-op: memory cannot be synced."""
 
     def free(self) -> int:

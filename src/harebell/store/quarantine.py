@@ -1,4 +1,4 @@
-"""Copy damaged bytes to the folder `quarantine/` before a log is repaired."""
+"""Copy damaged bytes to the directory `quarantine/` before a log is repaired."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from harebell.base.ports import File, Files
 
-FOLDER = "quarantine"
+DIRECTORY = "quarantine"
 _CHUNK = 1_048_576
 
 
@@ -29,8 +29,8 @@ class Quarantine:
         Returns:
             The name of the copy.
         """
-        stem = f"{FOLDER}/{self._identity}-{_base(path)}-{begin}"
-        taken = set(self._files.names(FOLDER))
+        stem = f"{DIRECTORY}/{self._identity}-{_base(path)}-{begin}"
+        taken = set(self._files.names(DIRECTORY))
         name, number = f"{stem}.bin", 0
         while name.rpartition("/")[2] in taken:
             if self._same(name, file, begin, end):
@@ -47,7 +47,7 @@ class Quarantine:
                 self._files.remove(draft)
             raise
         self._files.rename(draft, name)
-        self._files.sync_folder(FOLDER)
+        self._files.sync_directory(DIRECTORY)
         return name
 
     def _fill(self, draft: str, file: File, begin: int, end: int) -> None:
@@ -78,20 +78,20 @@ class Quarantine:
             Its name in quarantine.
         """
         self._prepare()
-        taken = set(self._files.names(FOLDER))
+        taken = set(self._files.names(DIRECTORY))
         name = f"{self._identity}-{_base(path)}-all"
         number = 0
         while f"{name}{number}.bin" in taken:
             number += 1
-        target = f"{FOLDER}/{name}{number}.bin"
+        target = f"{DIRECTORY}/{name}{number}.bin"
         self._files.rename(path, target)
-        self._files.sync_folder(FOLDER)
-        self._files.sync_folder(path.rpartition("/")[0])
+        self._files.sync_directory(DIRECTORY)
+        self._files.sync_directory(path.rpartition("/")[0])
         return target
 
     def _prepare(self) -> None:
-        self._files.make_folder(FOLDER)
-        self._files.sync_folder("")
+        self._files.make_directory(DIRECTORY)
+        self._files.sync_directory("")
 
 
 def _write(copy: File, data: bytes, offset: int) -> None:

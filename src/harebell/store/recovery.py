@@ -80,16 +80,16 @@ class Recovery:
     Args:
         files: the disk.
         identity: the identity of the log.
-        folder: the folder of its segments.
+        directory: the directory of its segments.
         report: called with a level and a text for each damage.
     """
 
     def __init__(
-        self, files: Files, identity: str, folder: str, report: Callable[[str, str], None]
+        self, files: Files, identity: str, directory: str, report: Callable[[str, str], None]
     ) -> None:
         self._files = files
         self._identity = identity
-        self._folder = folder
+        self._directory = directory
         self._seed = seed_of(identity)
         self._report = report
         self._quarantine = Quarantine(files, identity)
@@ -115,7 +115,7 @@ class Recovery:
 
     def _read_all(self) -> bool:
         """Read every segment; return False if the newest one was moved away."""
-        names = [name for name in self._files.names(self._folder) if first_of(name) >= 0]
+        names = [name for name in self._files.names(self._directory) if first_of(name) >= 0]
         while names and not self._belongs(names[-1], newest=True):
             names.pop()
         for name, following in pairwise([*names, ""]):
@@ -130,12 +130,12 @@ class Recovery:
 
     def _belongs(self, name: str, newest: bool) -> bool:
         """Check that a file is a segment of this log with content; otherwise move it away."""
-        path = f"{self._folder}/{name}"
+        path = f"{self._directory}/{name}"
         first = first_of(name)
         file = self._files.open(path)
         try:
             header = decode_header(file.read_at(HEADER_BYTES, 0))
-            empty = Segment(self._folder, first, self._seed)
+            empty = Segment(self._directory, first, self._seed)
             if header is not None:
                 good_one = header[0] == mark_of(self._identity) and header[1] == first
                 why = "is not this log's, or not in its place"
@@ -152,14 +152,14 @@ class Recovery:
 
     def _segment(self, name: str, following: str) -> bool:
         """Read a segment, given the name of the next one; return False if it was moved away."""
-        path = f"{self._folder}/{name}"
+        path = f"{self._directory}/{name}"
         first = first_of(name)
         segments = self._found.segments
         if segments and first < segments[-1].positions.end():
             self._damage("error", f"{path}: has positions that another segment has")
             self._quarantine.move(path)
             return False
-        segment = Segment(self._folder, first, self._seed)
+        segment = Segment(self._directory, first, self._seed)
         file = self._files.open(path)
         try:
             self._read(file, segment, path, self._end_before(following))
@@ -175,7 +175,7 @@ class Recovery:
         """
         if not following:
             return None
-        file = self._files.open(f"{self._folder}/{following}")
+        file = self._files.open(f"{self._directory}/{following}")
         try:
             header = decode_header(file.read_at(HEADER_BYTES, 0))
         finally:

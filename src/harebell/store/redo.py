@@ -70,7 +70,7 @@ class Redo:
         assert self._file is not None
         self._file.sync()
         if not self._known:
-            self._files.sync_folder("")
+            self._files.sync_directory("")
             self._known = True
 
     @property
@@ -135,9 +135,9 @@ class Redo:
         if not all(self._fits(path, start) for path, start, _ in planned):
             return 0
         done = sum([self._do(path, start, data) for path, start, data in planned])
-        for folder in {path.rpartition("/")[0]: None for path, _, _ in planned}:
-            self._files.sync_folder(folder)
-            self._files.sync_folder(folder.rpartition("/")[0])
+        for directory in {path.rpartition("/")[0]: None for path, _, _ in planned}:
+            self._files.sync_directory(directory)
+            self._files.sync_directory(directory.rpartition("/")[0])
         return done
 
     def _fits(self, path: str, start: int) -> bool:
@@ -160,7 +160,7 @@ class Redo:
     def _do(self, path: str, start: int, data: bytes) -> int:
         """Repeat a write. It is read first, so that a full disk is no obstacle if it was done."""
         if start == 0:
-            self._files.make_folder(path.rpartition("/")[0])
+            self._files.make_directory(path.rpartition("/")[0])
         file: File = self._files.open(path, create=start == 0)
         try:
             missing = file.read_at(len(data), start) != data

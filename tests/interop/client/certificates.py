@@ -10,11 +10,11 @@ SERVER_NAME = "broker.test"
 _DAYS = "2"
 
 
-def make_certificates(folder: Path, names: str = f"DNS:{SERVER_NAME}") -> Path:
-    """Make ca.pem, server.pem, server.key and stranger.pem in a folder.
+def make_certificates(directory: Path, names: str = f"DNS:{SERVER_NAME}") -> Path:
+    """Make ca.pem, server.pem, server.key and stranger.pem in a directory.
 
     Args:
-        folder: the folder.
+        directory: where they go.
         names: what the server is called, as openssl writes it; for broker.test only by default.
 
     Raises:
@@ -25,18 +25,18 @@ def make_certificates(folder: Path, names: str = f"DNS:{SERVER_NAME}") -> Path:
             "the tests of TLS need openssl: install it with `apt-get install openssl`"
         )
     for name in ("ca", "stranger"):
-        _authority(folder, name)
+        _authority(directory, name)
     _openssl(
-        folder,
+        directory,
         *["req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr"],
         *("-subj", f"/CN={SERVER_NAME}"),
     )
-    extensions = folder / "server.ext"
+    extensions = directory / "server.ext"
     extensions.write_text(
         f"subjectAltName={names}\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n"
     )
     _openssl(
-        folder,
+        directory,
         *[
             "x509",
             "-req",
@@ -50,22 +50,22 @@ def make_certificates(folder: Path, names: str = f"DNS:{SERVER_NAME}") -> Path:
         ],
         *("-days", _DAYS, "-extfile", str(extensions), "-out", "server.pem"),
     )
-    (folder / "server.key").chmod(0o644)
-    return folder
+    (directory / "server.key").chmod(0o644)
+    return directory
 
 
-def _authority(folder: Path, name: str) -> None:
+def _authority(directory: Path, name: str) -> None:
     _openssl(
-        folder,
+        directory,
         *f"req -x509 -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.pem".split(),
         *("-days", _DAYS, "-subj", f"/CN=Harebell test {name}"),
         *("-addext", "basicConstraints=critical,CA:TRUE"),
     )
 
 
-def _openssl(folder: Path, *arguments: str) -> None:
+def _openssl(directory: Path, *arguments: str) -> None:
     done = subprocess.run(
-        ["openssl", *arguments], cwd=folder, capture_output=True, timeout=60, check=False
+        ["openssl", *arguments], cwd=directory, capture_output=True, timeout=60, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"openssl {arguments[0]}: {done.stderr.decode(errors='replace')}")

@@ -15,7 +15,7 @@ from tests.interop.client.certificates import make_certificates
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority, a server certificate and a stranger."""
+    """A directory with an authority, a server certificate and a stranger."""
     return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 

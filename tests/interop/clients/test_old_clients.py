@@ -19,7 +19,7 @@ import pika
 import pytest
 
 from tests.interop.suites.catalogue import SUITES, Suite
-from tests.interop.suites.fetch import fetch, folder, packages, source
+from tests.interop.suites.fetch import directory, fetch, packages, source
 from tests.running import RunningBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1_200)]
@@ -264,6 +264,6 @@ def test_txamqp_sends_and_receives(broker: RunningBroker, name: Names, version: 
         reactor.run()
     """
     documents = {"0-8": "specs/qpid/amqp.0-8.xml", "0-9": "specs/standard/amqp0-9.stripped.xml"}
-    document = folder(txamqp) / documents[version]
+    document = directory(txamqp) / documents[version]
     said = _python(txamqp, script, str(broker.port), name("old"), str(document))
     assert said == "0\n"

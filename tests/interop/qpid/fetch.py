@@ -29,8 +29,8 @@ class Backend:
     def get_requires_for_build_wheel(self, settings=None):
         return []
 
-    def prepare_metadata_for_build_wheel(self, folder, settings=None):
-        found = pathlib.Path(folder) / "qpid_python-1.36.0.post1.dist-info"
+    def prepare_metadata_for_build_wheel(self, directory, settings=None):
+        found = pathlib.Path(directory) / "qpid_python-1.36.0.post1.dist-info"
         found.mkdir()
         (found / "METADATA").write_text(pathlib.Path("PKG-INFO").read_text())
         return found.name
@@ -40,7 +40,7 @@ __legacy__ = Backend()
 
 
 def fetched() -> Path:
-    """The folder that `import qpid` finds the client in; made when it is not there."""
+    """The directory that `import qpid` finds the client in; made when it is not there."""
     home = BUILD / f"pypi-{NAME}-{VERSION}"
     stamp, wanted = home / "ready", f"{SHA256} {_EDITION}"
     source = home / "source"

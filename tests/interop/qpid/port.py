@@ -181,8 +181,8 @@ def port(root: Path) -> None:
     text = locks.read_text()
     begin, end = text.index("def synchronized"), text.index("class Waiter")
     locks.write_text(text[:begin] + _LOCKED + text[end:])
-    for folder in ("qpid", "qpid_tests", "mllib"):
-        for path in (root / folder).rglob("*.py"):
+    for directory in ("qpid", "qpid_tests", "mllib"):
+        for path in (root / directory).rglob("*.py"):
             path.write_text(_imported(path, path.read_text()))
 
 

@@ -19,7 +19,7 @@ class CannotFetchError(RuntimeError):
 
 @contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """Nobody else makes this folder meanwhile: tests that need it may run side by side."""
+    """Nobody else makes this directory meanwhile: tests that need it may run side by side."""
     home.parent.mkdir(parents=True, exist_ok=True)
     with home.with_name(f"{home.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -27,7 +27,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def unpack(archive: Path, sha256: str, to: Path) -> None:
-    """Unpack an archive without its outermost folder.
+    """Unpack an archive without its outermost directory.
 
     Raises:
         CannotFetchError: it is not the archive that the catalogue means.

@@ -22,16 +22,16 @@ class Suite:
         sha256: of the archive.
         runner: "pytest", "node" (its own test runner), "vows", "scripts" (each file is a test), or
             "qpid" (Qpid's, see `tests.interop.qpid`).
-        tests: what the runner is given: files or patterns, below the archive's folder; modules for
-            Qpid's.
+        tests: what the runner is given: files or patterns, below the archive's directory; modules
+            for Qpid's.
         amqp: the version of AMQP, for a client that runs its tests in several; "" for others.
         needs: packages beside the client, with versions; "--no-deps" is not assumed.
         variables: environment variables.
         cleaned: whether it deletes queues over HTTP; see cleaner.py.
         files: files to be written before the run, by name.
-        old_python: folders in Python 2 that are rewritten for Python 3 after unpacking.
+        old_python: directories in Python 2 that are rewritten for Python 3 after unpacking.
         specs: documents of AMQP that the client reads, which its archive lacks: by path below the
-            suite's folder, the name that Qpid's archive has them by.
+            suite's directory, the name that Qpid's archive has them by.
         rabbitmq: lines of configuration without which RabbitMQ turns the client away.
         ours: why tests pass on Harebell that do not on RabbitMQ, where one reason is enough.
         left_out: patterns of test names (for pytest: `-k` words) and why they do not count.
@@ -109,7 +109,7 @@ SUITES = (
         "aiorabbit", "1.0.3", "pypi",
         "e790326b66a306065173e29f49efb32368afd6d28ab0d72b4851d65ef3c95eba",
         "pytest", ("tests",),
-        # The archive lacks the file that makes a package of the folder.
+        # The archive lacks the file that makes a package of the directory.
         files={
             "tests/__init__.py": "",
             "build/test-environment": f"export RABBITMQ_URI={URL.lower()}\n",

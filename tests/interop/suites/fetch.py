@@ -1,8 +1,8 @@
 """Brings a suite and the client it tests below `build/interop`, from the package registries.
 
 The archive is downloaded by pip or npm, whichever knows the client, and must have the hash that
-the catalogue has. Packages go into a folder beside it, so that the versions a suite wants and the
-versions that the tests of this project use do not meet.
+the catalogue has. Packages go into a directory beside it, so that the versions a suite wants and
+the versions that the tests of this project use do not meet.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tests.interop.suites.catalogue import Suite
 _FETCH_SECONDS = 600.0
 
 
-def folder(suite: Suite) -> Path:
+def directory(suite: Suite) -> Path:
     """Where a suite lives."""
     return BUILD / f"{suite.registry}-{suite.name}-{suite.version}"
 
 
 def source(suite: Suite) -> Path:
     """The unpacked archive."""
-    return folder(suite) / "source"
+    return directory(suite) / "source"
 
 
 def packages(suite: Suite) -> Path:
     """For PyPI: where the client and what it needs are installed."""
-    return folder(suite) / "packages"
+    return directory(suite) / "packages"
 
 
 def fetch(suite: Suite) -> None:
@@ -41,8 +41,8 @@ def fetch(suite: Suite) -> None:
     if suite.runner == "qpid":
         qpid.fetched()
         return
-    with alone(folder(suite)):
-        _make(suite, folder(suite))
+    with alone(directory(suite)):
+        _make(suite, directory(suite))
 
 
 def _make(suite: Suite, home: Path) -> None:
@@ -92,7 +92,9 @@ def _install(suite: Suite) -> None:
     if suite.registry == "pypi":
         flags = ["--disable-pip-version-check", "--target", str(packages(suite))]
         client = f"{suite.name}=={suite.version}"
-        _run([sys.executable, "-m", "pip", "install", *flags, client, *suite.needs], folder(suite))
+        _run(
+            [sys.executable, "-m", "pip", "install", *flags, client, *suite.needs], directory(suite)
+        )
         return
     # Of the packages for its authors only those that the tests need.
     _run(["npm", "pkg", "delete", "devDependencies"], source(suite))

@@ -26,7 +26,7 @@ from tests.interop.suites import outcomes
 from tests.interop.suites.archives import ROOT
 from tests.interop.suites.catalogue import PORT, SUITES, Suite
 from tests.interop.suites.cleaner import cleaner
-from tests.interop.suites.fetch import folder, packages, source
+from tests.interop.suites.fetch import directory, packages, source
 from tests.running import running_broker
 
 _SUITE_SECONDS = 900.0
@@ -98,7 +98,7 @@ def run(suite: Suite) -> outcomes.Outcomes:
 
 def _pytest(suite: Suite) -> outcomes.Outcomes:
     _own_settings(source(suite))
-    report = folder(suite) / "report.xml"
+    report = directory(suite) / "report.xml"
     report.unlink(missing_ok=True)
     words = " and ".join(f"not {word}" for word in suite.left_out)
     flags = ["-q", "-p", "no:cacheprovider", "--junit-xml", str(report)]
@@ -154,7 +154,7 @@ def _scripts(suite: Suite) -> outcomes.Outcomes:
             except subprocess.TimeoutExpired as late:
                 found[file.name] = False
                 said = (late.stdout or b"") + (late.stderr or b"") + b"\ntook too long\n"
-            with (folder(suite) / "output").open("ab") as output:
+            with (directory(suite) / "output").open("ab") as output:
                 output.write(f"== {file.name}: {found[file.name]}\n".encode() + said)
     return found
 
@@ -184,7 +184,7 @@ def _environment(suite: Suite, extra: dict[str, str] | None = None) -> dict[str,
 
 def _start(suite: Suite, command: list[str], extra: dict[str, str] | None = None) -> str:
     """Run a suite's runner, keep what it says in a file, and return its standard output."""
-    with tempfile.TemporaryFile("w+") as output, (folder(suite) / "output").open("a") as errors:
+    with tempfile.TemporaryFile("w+") as output, (directory(suite) / "output").open("a") as errors:
         try:
             subprocess.run(
                 command, cwd=source(suite), env=_environment(suite, extra),
@@ -206,11 +206,11 @@ def main(kind: str, results: str, wanted: list[str]) -> None:
     for suite in SUITES:
         if suite.label not in wanted:
             continue
-        (folder(suite) / "output").unlink(missing_ok=True)
+        (directory(suite) / "output").unlink(missing_ok=True)
         # Each suite has a broker of its own: they leave queues behind.
         with broker(kind, suite.rabbitmq):
             found[suite.label] = run(suite)
-        shutil.copy(folder(suite) / "output", folder(suite) / f"output-{kind}")
+        shutil.copy(directory(suite) / "output", directory(suite) / f"output-{kind}")
         passed = sum(found[suite.label].values())
         sys.stdout.write(f"{kind}: {suite.label}: {passed} of {len(found[suite.label])}\n")
         sys.stdout.flush()

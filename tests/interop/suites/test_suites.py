@@ -61,7 +61,7 @@ def _archive(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_an_archive_is_unpacked_without_its_outer_folder(tmp_path: Path) -> None:
+def test_an_archive_is_unpacked_without_its_outer_directory(tmp_path: Path) -> None:
     path = tmp_path / "client.tgz"
     unpack(path, _archive(path), tmp_path / "source")
     assert (tmp_path / "source" / "tests" / "test_it.py").read_text() == "pass"

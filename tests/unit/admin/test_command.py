@@ -66,8 +66,8 @@ def ask(
 def parrots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Noun]:
     """A noun whose commands are in one new file of `harebell.admin.commands`."""
     (tmp_path / "parrots.py").write_text(textwrap.dedent(FILE))
-    folders = [*harebell.admin.commands.__path__, str(tmp_path)]
-    monkeypatch.setattr(harebell.admin.commands, "__path__", folders)
+    directories = [*harebell.admin.commands.__path__, str(tmp_path)]
+    monkeypatch.setattr(harebell.admin.commands, "__path__", directories)
     noun = Noun("parrots", "Look at parrots.", "parrots")
     monkeypatch.setitem(NOUNS, "parrots", noun)
     yield noun
@@ -95,7 +95,9 @@ def test_a_command_of_one_file_is_on_the_command_line(
     assert re.search(r"--times NUMBER\s+How often it is said\.\s+\[default: 2\]", shown)
     asked = []
 
-    def answer(_folder: Path, command: str, fields: dict[str, object], _patience: float) -> object:
+    def answer(
+        _directory: Path, command: str, fields: dict[str, object], _patience: float
+    ) -> object:
         asked.append((command, fields))
         return {"name": "polly", "said": "polly polly"}
 

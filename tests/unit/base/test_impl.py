@@ -120,8 +120,8 @@ def test_the_finder_for_sources_leaves_other_packages_alone() -> None:
     finder = impl.SourceOnly()
     assert finder.find_spec("json.decoder", None) is None
     assert finder.find_spec("harebell.base", None) is None
-    folder = str(SOURCE / "kernels")
-    found = finder.find_spec("harebell.kernels.frames", [folder])
+    directory = str(SOURCE / "kernels")
+    found = finder.find_spec("harebell.kernels.frames", [directory])
     assert found is not None
     assert found.origin == str(SOURCE / "kernels" / "frames.py")
-    assert finder.find_spec("harebell.kernels.no_such", [folder]) is None
+    assert finder.find_spec("harebell.kernels.no_such", [directory]) is None

@@ -1,4 +1,4 @@
-"""How long syncs are put off: everywhere, in some folders, and above them."""
+"""How long syncs are put off: everywhere, in some directories, and above them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_durability_is_a_lag(durability: Durability, lag: int) -> None:
     assert lag_of(durability, 500) == lag
 
 
-def test_everything_has_the_common_lag_until_a_folder_has_its_own() -> None:
+def test_everything_has_the_common_lag_until_a_directory_has_its_own() -> None:
     lags = Lags(7)
     assert lags.of("queues/a") == lags.of("queues/a/1.seg") == lags.of("") == 7
     lags.put("queues/a", NEVER)

@@ -34,9 +34,9 @@ def test_octets_are_written_and_read_at_their_place(files: OsFiles) -> None:
     assert files.open("a").read_at(9, 0) == b"hello"
 
 
-def test_files_and_folders_belong_to_their_owner_alone(files: OsFiles, tmp_path: Path) -> None:
-    files.make_folder("queues/abc")
-    files.make_folder("queues/abc")
+def test_files_and_directories_belong_to_their_owner_alone(files: OsFiles, tmp_path: Path) -> None:
+    files.make_directory("queues/abc")
+    files.make_directory("queues/abc")
     files.open("queues/abc/1", create=True).close()
     assert (tmp_path / "queues/abc").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "queues").stat().st_mode & 0o777 == 0o700
@@ -48,7 +48,7 @@ def test_an_open_file_is_not_inherited_by_other_programs(files: OsFiles) -> None
     assert not os.get_inheritable(file._handle)
 
 
-def test_names_are_sorted_and_a_missing_folder_has_none(files: OsFiles) -> None:
+def test_names_are_sorted_and_a_missing_directory_has_none(files: OsFiles) -> None:
     for name in "cab":
         files.open(name, create=True).close()
     assert files.names("") == ["a", "b", "c"]
@@ -56,16 +56,16 @@ def test_names_are_sorted_and_a_missing_folder_has_none(files: OsFiles) -> None:
 
 
 def test_files_are_renamed_and_removed(files: OsFiles) -> None:
-    files.make_folder("f")
+    files.make_directory("f")
     files.open("f/a", create=True).write_at(b"new", 0)
     files.open("f/b", create=True).write_at(b"old", 0)
     files.rename("f/a", "f/b")
-    files.sync_folder("f")
+    files.sync_directory("f")
     assert files.names("f") == ["b"]
     assert files.open("f/b").read_at(9, 0) == b"new"
     files.remove("f/b")
-    files.remove_folder("f")
-    files.sync_folder("")
+    files.remove_directory("f")
+    files.sync_directory("")
     assert files.names("") == []
 
 
@@ -114,7 +114,7 @@ def test_syncs_that_were_put_off_are_done_when_it_is_time(
     files = OsFiles(str(tmp_path), lag=50)
     for name in ("a", "b", "a"):
         files.open(name, create=True).sync()
-    files.sync_folder("")
+    files.sync_directory("")
     assert synced == []
     assert files.owed() == [50]
     files.remove("b")
@@ -125,35 +125,35 @@ def test_syncs_that_were_put_off_are_done_when_it_is_time(
     assert files.owed() == []
 
 
-def test_a_folder_that_is_left_to_the_system_owes_nothing(tmp_path: Path) -> None:
+def test_a_directory_that_is_left_to_the_system_owes_nothing(tmp_path: Path) -> None:
     files = OsFiles(str(tmp_path), lag=-1)
     files.open("a", create=True).sync()
-    files.sync_folder("")
+    files.sync_directory("")
     assert files.owed() == []
 
 
-def test_a_folder_may_have_a_lag_of_its_own(tmp_path: Path) -> None:
+def test_a_directory_may_have_a_lag_of_its_own(tmp_path: Path) -> None:
     files = OsFiles(str(tmp_path))
-    for folder in ("a", "b"):
-        files.make_folder(folder)
+    for directory in ("a", "b"):
+        files.make_directory(directory)
     files.delay("a", 20)
-    for folder in ("a", "b"):
-        files.open(f"{folder}/1", create=True).sync()
-        files.sync_folder(folder)
+    for directory in ("a", "b"):
+        files.open(f"{directory}/1", create=True).sync()
+        files.sync_directory(directory)
     assert files.owed() == [20]
     files.delay("b", -1)
     files.open("b/2", create=True).sync()
     assert files.owed() == [20]
 
 
-def test_what_was_put_off_in_a_folder_is_owed_when_it_becomes_stricter(
+def test_what_was_put_off_in_a_directory_is_owed_when_it_becomes_stricter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
     real = osfs._sync
     monkeypatch.setattr(osfs, "_sync", lambda path: (synced.append(path), real(path)))
     files = OsFiles(str(tmp_path))
-    files.make_folder("a")
+    files.make_directory("a")
     files.delay("a", -1)
     files.open("a/1", create=True).sync()
     assert files.owed() == []
@@ -165,7 +165,7 @@ def test_what_was_put_off_in_a_folder_is_owed_when_it_becomes_stricter(
     files.delay("a", -1)
     files.delay("a", 0)
     files.remove("a/1")
-    files.remove_folder("a")
+    files.remove_directory("a")
     files.sync_owed(0)
     assert synced[3:] == [str(tmp_path / "a"), str(tmp_path)], "what is gone is passed over"
 
@@ -175,7 +175,7 @@ def _many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lag: int) -> tuple[Os
     synced: list[str] = []
     files = OsFiles(str(tmp_path), lag=lag, together=lambda: synced.append("everything"))
     monkeypatch.setattr(os, "fdatasync", lambda _handle: synced.append("file"))
-    monkeypatch.setattr(os, "fsync", lambda _handle: synced.append("folder"))
+    monkeypatch.setattr(os, "fsync", lambda _handle: synced.append("directory"))
     return files, synced
 
 
@@ -185,7 +185,7 @@ def test_many_files_are_synced_with_one_call_and_few_one_by_one(
     files, synced = _many(tmp_path, monkeypatch, 0)
     opened = [files.open(str(number), create=True) for number in range(SYNC_TOGETHER_FILES)]
     files.sync_all(opened[2:], [""])
-    assert synced == ["file"] * (SYNC_TOGETHER_FILES - 2) + ["folder"]
+    assert synced == ["file"] * (SYNC_TOGETHER_FILES - 2) + ["directory"]
     synced.clear()
     files.sync_all(opened[1:], [""])
     assert synced == ["everything"]

@@ -16,7 +16,7 @@ from harebell.base.osfs import OsFiles
 from harebell.base.ports import Commit, Files
 from harebell.base.timers import Timers
 from harebell.model import staging
-from harebell.model.staging import FOLDER, Staging
+from harebell.model.staging import DIRECTORY, Staging
 from harebell.store.memory_files import MemoryFiles
 from tests.sim.disk import SimDisk, error
 
@@ -149,10 +149,10 @@ def test_a_published_file_goes_when_its_message_is_on_disk(area: Area):
     area.staging.published(found)
     assert area.staging.find(KEY) is None
     area.pass_time(5)
-    assert area.files.names(FOLDER), "its message is not safe yet"
+    assert area.files.names(DIRECTORY), "its message is not safe yet"
     area.commit.done = area.commit.ticket
     area.pass_time(5)
-    assert area.files.names(FOLDER) == []
+    assert area.files.names(DIRECTORY) == []
 
 
 def test_a_file_published_and_staged_again_is_not_removed(area: Area):
@@ -166,7 +166,7 @@ def test_a_file_published_and_staged_again_is_not_removed(area: Area):
     again = area.staging.find(KEY)
     assert again is not None
     assert again.staged == 500
-    assert len(area.files.names(FOLDER)) == 1
+    assert len(area.files.names(DIRECTORY)) == 1
 
 
 def test_what_nobody_goes_on_with_is_removed_in_time(area: Area):
@@ -175,7 +175,7 @@ def test_what_nobody_goes_on_with_is_removed_in_time(area: Area):
     assert len(area.staging) == 1
     area.pass_time(20)
     assert len(area.staging) == 0
-    assert area.files.names(FOLDER) == []
+    assert area.files.names(DIRECTORY) == []
 
 
 def test_what_was_touched_meanwhile_stays(area: Area):
@@ -199,7 +199,7 @@ def test_what_was_there_before_the_start_goes_in_time_too(area: Area):
     area.stage(BODY[:500], 1_000)
     after = Area(area.files)
     after.pass_time(STAGED_KEEP_SECONDS + 1)
-    assert area.files.names(FOLDER) == []
+    assert area.files.names(DIRECTORY) == []
 
 
 def test_what_was_staged_in_a_vhost_goes_with_it(area: Area):
@@ -208,7 +208,7 @@ def test_what_was_staged_in_a_vhost_goes_with_it(area: Area):
     area.staging.vhost_gone("gone")
     assert area.staging.find(("gone", "guest", "id")) is None
     assert area.staging.find(("kept", "guest", "id")) is not None
-    assert len(area.files.names(FOLDER)) == 1
+    assert len(area.files.names(DIRECTORY)) == 1
 
 
 def test_there_is_a_limit_of_files(area: Area, monkeypatch: pytest.MonkeyPatch):
@@ -225,20 +225,20 @@ def test_a_file_that_cannot_fit_is_refused_before_it_is_sent(area: Area):
 
 
 def test_octets_that_are_no_staged_file_are_removed_at_the_start(area: Area):
-    area.files.make_folder(FOLDER)
-    file = area.files.open(f"{FOLDER}/stray", create=True)
+    area.files.make_directory(DIRECTORY)
+    file = area.files.open(f"{DIRECTORY}/stray", create=True)
     file.write_at(b"HBSTAGE\x01 and then nothing that makes sense", 0)
     file.close()
     after = Area(area.files)
     assert len(after.staging) == 0
-    assert area.files.names(FOLDER) == []
+    assert area.files.names(DIRECTORY) == []
 
 
 @pytest.mark.parametrize("at", [70_000, 66_000, 200_000, -1])
 def test_damage_costs_what_follows_it_and_no_more(area: Area, at: int):
     area.stage()
-    (name,) = area.files.names(FOLDER)
-    file = area.files.open(f"{FOLDER}/{name}")
+    (name,) = area.files.names(DIRECTORY)
+    file = area.files.open(f"{DIRECTORY}/{name}")
     at %= file.size()
     octet = file.read_at(1, at)
     file.write_at(bytes((octet[0] ^ 1,)), at)
@@ -258,8 +258,8 @@ def test_a_body_that_the_disk_lost_is_not_given_out(area: Area):
     area.stage()
     found = area.staging.find(KEY)
     assert found is not None
-    (name,) = area.files.names(FOLDER)
-    area.files.open(f"{FOLDER}/{name}").truncate(70_000)
+    (name,) = area.files.names(DIRECTORY)
+    area.files.open(f"{DIRECTORY}/{name}").truncate(70_000)
     assert area.staging.body(found) is None
 
 

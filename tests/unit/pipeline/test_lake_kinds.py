@@ -1,4 +1,4 @@
-"""A folder is a Delta table or has plain Parquet files: what one kind writes the other hides."""
+"""A directory is a Delta table or has plain Parquet files: what one kind writes the other hides."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from harebell.pipeline.registry import (
     PipelineEntry,
     PipelineState,
     alive,
-    default_folder,
+    default_directory,
     state_of,
     states,
 )
@@ -69,6 +69,6 @@ def test_a_damaged_state_is_named(tmp_path: Path) -> None:
         states(tmp_path)
 
 
-def test_the_folder_is_what_the_environment_says() -> None:
-    assert default_folder({"HAREBELL_PIPELINES": "/a"}) == Path("/a")
-    assert default_folder({"XDG_STATE_HOME": "/s"}) == Path("/s/harebell/pipelines")
+def test_the_directory_is_what_the_environment_says() -> None:
+    assert default_directory({"HAREBELL_PIPELINES": "/a"}) == Path("/a")
+    assert default_directory({"XDG_STATE_HOME": "/s"}) == Path("/s/harebell/pipelines")

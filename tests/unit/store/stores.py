@@ -11,7 +11,7 @@ from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 
 IDENTITY = "0123456789abcdef" * 2
-FOLDER = f"queues/{IDENTITY}"
+DIRECTORY = f"queues/{IDENTITY}"
 NOW = 1_700_000_000_000
 
 
@@ -76,4 +76,4 @@ class Bench:
 
     def files(self) -> list[str]:
         """The log's segments."""
-        return self.disk.names(FOLDER)
+        return self.disk.names(DIRECTORY)

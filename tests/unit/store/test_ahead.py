@@ -12,14 +12,14 @@ from harebell.base.ports import Log
 from harebell.kernels.records import record_size
 from harebell.store.log.segment import HEADER_BYTES, first_of, unused
 from tests.sim.disk import error
-from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
 BODY = bytes(100)
 
 
 def ahead(bench: Bench, name: str) -> int:
     """How much space a segment's file has behind its records."""
-    content = bench.disk.content(f"{FOLDER}/{name}")
+    content = bench.disk.content(f"{DIRECTORY}/{name}")
     size = len(content)
     while size and content[size - 8 : size] == unused(size - 8, 8):
         size -= 8
@@ -61,10 +61,10 @@ def test_space_doubles_and_the_next_commits_do_not_let_the_file_grow() -> None:
     bench = Bench(segment_bytes=1 << 20)
     committed(bench, 1, bytes(AHEAD_FROM_BYTES))
     (name,) = bench.files()
-    size = len(bench.disk.content(f"{FOLDER}/{name}"))
+    size = len(bench.disk.content(f"{DIRECTORY}/{name}"))
     assert size - ahead(bench, name) == ahead(bench, name) > AHEAD_FROM_BYTES
     committed(bench, 300)
-    assert len(bench.disk.content(f"{FOLDER}/{name}")) == size
+    assert len(bench.disk.content(f"{DIRECTORY}/{name}")) == size
     assert ahead(bench, name) > 0
 
 
@@ -101,7 +101,7 @@ def test_a_segment_that_another_follows_is_cut_to_its_records() -> None:
 def test_space_that_nobody_came_to_cut_off_is_not_looked_at() -> None:
     bench = Bench(ahead_from=512)
     committed(bench, 40)
-    first = f"{FOLDER}/{bench.files()[0]}"
+    first = f"{DIRECTORY}/{bench.files()[0]}"
     for rest in (unused(len(bench.disk.content(first)), 500), Random(1).randbytes(96)):
         disk = bench.disk.copy()
         disk.replace(first, disk.content(first) + rest)
@@ -113,7 +113,7 @@ def test_space_that_nobody_came_to_cut_off_is_not_looked_at() -> None:
 def test_space_whose_records_never_came_is_no_damage_where_another_segment_follows() -> None:
     bench = Bench(ahead_from=512)
     committed(bench, 40)
-    path = f"{FOLDER}/{bench.files()[0]}"
+    path = f"{DIRECTORY}/{bench.files()[0]}"
     content = bench.disk.content(path)
     at = HEADER_BYTES
     records = []
@@ -130,7 +130,7 @@ def test_space_whose_records_never_came_is_no_damage_where_another_segment_follo
 def test_space_between_records_none_of_which_is_missing_is_no_damage() -> None:
     bench = Bench(ahead_from=512)
     committed(bench, 8)
-    path = f"{FOLDER}/{bench.files()[-1]}"
+    path = f"{DIRECTORY}/{bench.files()[-1]}"
     content = bench.disk.content(path)
     size = record_size(content, HEADER_BYTES)
     at = HEADER_BYTES + size + -size % 8
@@ -144,8 +144,8 @@ def test_space_that_nobody_came_to_cut_off_is_no_damage_when_the_next_segment_ha
     bench = Bench(ahead_from=512)
     committed(bench, 40)
     first, second, third, *_ = bench.files()
-    content = bench.disk.content(f"{FOLDER}/{first}")
-    bench.disk.replace(f"{FOLDER}/{first}", content + unused(len(content), 500))
+    content = bench.disk.content(f"{DIRECTORY}/{first}")
+    bench.disk.replace(f"{DIRECTORY}/{first}", content + unused(len(content), 500))
     again = bench.again()
     again.log().settle_range(first_of(second), first_of(third))
     again.commit()
@@ -160,7 +160,7 @@ def test_space_that_nobody_came_to_cut_off_is_no_damage_when_the_next_segment_ha
 def test_records_that_are_missing_before_the_next_segment_are_told_of(gone: int) -> None:
     bench = Bench(ahead_from=512)
     committed(bench, 40)
-    first = f"{FOLDER}/{bench.files()[0]}"
+    first = f"{DIRECTORY}/{bench.files()[0]}"
     content = bench.disk.content(first)
     bench.disk.replace(first, content[:-gone] + unused(len(content) - gone, gone))
     again = bench.again()
@@ -171,7 +171,7 @@ def test_records_that_are_missing_before_the_next_segment_are_told_of(gone: int)
 def test_lost_sectors_in_the_newest_segment_do_not_pass_for_space() -> None:
     bench = Bench(ahead_from=512)
     committed(bench, 8)
-    newest = f"{FOLDER}/{bench.files()[-1]}"
+    newest = f"{DIRECTORY}/{bench.files()[-1]}"
     content = bytearray(bench.disk.content(newest))
     end = len(content) - ahead(bench, bench.files()[-1])
     content[end - 200 :] = bytes(len(content) - end + 200)
@@ -184,7 +184,7 @@ def test_lost_sectors_in_the_newest_segment_do_not_pass_for_space() -> None:
 def test_torn_octets_before_the_space_are_kept_aside_and_cut_off() -> None:
     bench = Bench(ahead_from=512)
     committed(bench, 8)
-    newest = f"{FOLDER}/{bench.files()[-1]}"
+    newest = f"{DIRECTORY}/{bench.files()[-1]}"
     content = bytearray(bench.disk.content(newest))
     end = len(content) - ahead(bench, bench.files()[-1])
     content[end : end + 24] = b"torn" * 6
@@ -247,9 +247,9 @@ def test_nothing_is_written_early_while_space_is_being_written() -> None:
 def test_the_header_of_a_segment_says_where_the_one_before_ends() -> None:
     bench = Bench()
     committed(bench, 40)
-    sizes = [len(bench.disk.content(f"{FOLDER}/{name}")) for name in bench.files()]
+    sizes = [len(bench.disk.content(f"{DIRECTORY}/{name}")) for name in bench.files()]
     told = [
-        8 * int.from_bytes(bench.disk.content(f"{FOLDER}/{name}")[12:16], "little")
+        8 * int.from_bytes(bench.disk.content(f"{DIRECTORY}/{name}")[12:16], "little")
         for name in bench.files()
     ]
     assert told == [0, *sizes[:-1]]

@@ -8,7 +8,7 @@ import pytest
 
 from harebell.base.errors import DiskError
 from harebell.store.check import Holding, Survey
-from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
 OTHER = "e" * 32
 
@@ -38,7 +38,7 @@ def _only(survey: Survey) -> Holding:
 
 def _path(bench: Bench) -> str:
     (name,) = bench.files()
-    return f"{FOLDER}/{name}"
+    return f"{DIRECTORY}/{name}"
 
 
 def _damage(bench: Bench, body: bytes) -> None:
@@ -145,11 +145,11 @@ def test_queues_can_be_chosen_by_name_and_vhost() -> None:
     assert list(survey.holdings(queue="other")) == []
 
 
-def test_a_folder_that_is_no_log_is_damage() -> None:
+def test_a_directory_that_is_no_log_is_damage() -> None:
     bench = Bench()
-    bench.disk.make_folder("queues/readme")
+    bench.disk.make_directory("queues/readme")
     found = _only(_survey(bench))
-    assert found.damage == ["queues/readme is no folder of a log"]
+    assert found.damage == ["queues/readme is no directory of a log"]
 
 
 def test_without_definitions_the_logs_have_no_names() -> None:

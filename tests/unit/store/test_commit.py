@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from tests.sim.disk import SimDisk
-from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
 
 def kinds(bench: Bench) -> list[str]:
@@ -150,7 +150,7 @@ def test_a_deleted_log_leaves_no_file() -> None:
     assert bench.files()
     log.delete()
     bench.commit()
-    assert bench.disk.names(FOLDER) == []
+    assert bench.disk.names(DIRECTORY) == []
     assert IDENTITY not in bench.disk.names("queues")
     assert not bench.disk.handles
     assert list(bench.definitions.load("dropped")) == []
@@ -161,7 +161,7 @@ def _few_handles(disk: SimDisk, most: int) -> None:
     """Let the process have so many files open and no more."""
 
     def hook(_number: int, kind: str, path: str) -> None:
-        if kind in ("open", "create", "sync_folder") and len(disk.handles) >= most:
+        if kind in ("open", "create", "sync_directory") and len(disk.handles) >= most:
             raise OSError(errno.EMFILE, "too many open files", path)
 
     disk.hook = hook
@@ -192,7 +192,7 @@ def test_a_batch_of_more_files_than_may_be_open_goes_on_by_itself(most: int, joi
         assert [each.body for each in found if each] == [b"0", b"1", b"2"]
 
 
-def test_a_folder_that_cannot_be_opened_to_sync_it_is_waited_for() -> None:
+def test_a_directory_that_cannot_be_opened_to_sync_it_is_waited_for() -> None:
     bench = Bench()
     bench.disk.together = 1 << 30
     bench.log().append(message(b"one"))
@@ -201,7 +201,7 @@ def test_a_folder_that_cannot_be_opened_to_sync_it_is_waited_for() -> None:
     struck: list[str] = []
 
     def hook(_number: int, kind: str, path: str) -> None:
-        if kind == "sync_folder" and len(struck) < 2:
+        if kind == "sync_directory" and len(struck) < 2:
             struck.append(path)
             raise OSError(errno.EMFILE, "too many open files", path)
 

@@ -33,9 +33,9 @@ def decode(data: bytes) -> dict[str, Any]:
     return decode_table(data)[0]
 
 
-def opened(folder: Path, **options: Any) -> SqliteDefinitions:
-    files = OsFiles(str(folder))
-    return open_definitions(str(folder), files, encode_table, decode, **options)
+def opened(directory: Path, **options: Any) -> SqliteDefinitions:
+    files = OsFiles(str(directory))
+    return open_definitions(str(directory), files, encode_table, decode, **options)
 
 
 def commit(definitions: SqliteDefinitions) -> None:
@@ -182,8 +182,8 @@ def test_the_write_ahead_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     assert not log.exists()
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".x"}
+def contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix != ".x"}
 
 
 def test_something_else_under_that_name_is_left_as_it_is(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_the_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> Non
     assert contents(tmp_path) == before
 
 
-def change(folder: Path, statement: str, *values: Any) -> None:
+def change(directory: Path, statement: str, *values: Any) -> None:
     """Make a database and change it behind the back of its owner."""
-    opened(folder).close()
-    link = sqlite3.connect(folder / NAME)
+    opened(directory).close()
+    link = sqlite3.connect(directory / NAME)
     link.execute(statement, values)
     link.commit()
     link.close()
@@ -282,9 +282,9 @@ def test_a_flipped_bit_in_the_database_is_harmless_or_refused_in_a_sentence(tmp_
     assert refused > len(used) // 14, "most of it is names and the pages' own order"
 
 
-def everything(folder: Path) -> list[list[tuple[tuple[str, ...], Mapping[str, Any]]]]:
+def everything(directory: Path) -> list[list[tuple[tuple[str, ...], Mapping[str, Any]]]]:
     """All that is declared, as somebody reads it who only looks."""
-    definitions = read_definitions(str(folder), OsFiles(str(folder)), encode_table, decode)
+    definitions = read_definitions(str(directory), OsFiles(str(directory)), encode_table, decode)
     try:
         return [rows(definitions, kind) for kind in TABLES]
     finally:

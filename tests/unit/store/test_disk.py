@@ -8,7 +8,7 @@ from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
 from harebell.store.disk import DiskStore
 from tests.sim.disk import SimDisk
-from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
 
 def test_identities_are_never_the_same() -> None:
@@ -20,7 +20,7 @@ def test_identities_are_never_the_same() -> None:
 
 def test_a_start_empties_what_transient_queues_left() -> None:
     bench = Bench()
-    bench.disk.make_folder("transient/abc")
+    bench.disk.make_directory("transient/abc")
     bench.disk.open("transient/abc/1.seg", create=True).close()
     bench.store.tidy([])
     assert bench.disk.names("transient") == []
@@ -38,7 +38,7 @@ def test_a_start_finishes_the_removal_of_deleted_logs() -> None:
     again.commit()
     again.store.tidy([])
     again.commit()
-    assert bench.disk.names(FOLDER) == []
+    assert bench.disk.names(DIRECTORY) == []
     assert list(again.definitions.load("dropped")) == []
 
 
@@ -50,7 +50,7 @@ def test_a_log_that_nobody_knows_is_reported_and_left_alone() -> None:
     again.store.tidy([])
     ((level, text),) = again.reports
     assert level == "warning"
-    assert FOLDER in text
+    assert DIRECTORY in text
     assert again.files()
     known = bench.again()
     known.store.tidy([f"{IDENTITY}-3"])

@@ -1,4 +1,4 @@
-"""A folder seen through stays as it is, whatever is done to it."""
+"""A directory seen through stays as it is, whatever is done to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.sim.disk import SimDisk
 
 def _disk() -> SimDisk:
     disk = SimDisk()
-    disk.make_folder("queues/a")
+    disk.make_directory("queues/a")
     file = disk.open("queues/a/1.seg", create=True)
     file.write_at(b"octets", 0)
     file.close()
@@ -45,9 +45,9 @@ def test_nothing_is_written_cut_renamed_made_or_removed() -> None:
     file.close()
     shadow.rename("queues/a/1.seg", "queues/a/2.seg")
     shadow.remove("queues/a/1.seg")
-    shadow.make_folder("quarantine")
-    shadow.sync_folder("quarantine")
-    shadow.remove_folder("queues/a")
+    shadow.make_directory("quarantine")
+    shadow.sync_directory("quarantine")
+    shadow.remove_directory("queues/a")
     assert _content(disk) == b"octets"
     assert disk.names("queues/a") == ["1.seg"]
     assert disk.names("") == ["queues"]
@@ -58,10 +58,10 @@ def _calls(count: int) -> int:
     disk = SimDisk()
     shadow = Shadow(disk, "queues")
     for number in range(count):
-        disk.make_folder(f"queues/{number}")
+        disk.make_directory(f"queues/{number}")
         disk.open(f"queues/{number}/1.seg", create=True).close()
         shadow.open(f"queues/{number}/1.seg").close()
-    disk.names = lambda folder: ["1.seg"]  # type: ignore[method-assign]  # as the system: at once
+    disk.names = lambda directory: ["1.seg"]  # type: ignore[method-assign]  # as the system: at once
     calls = 0
 
     def count_them(*_: object) -> None:
@@ -76,7 +76,7 @@ def _calls(count: int) -> int:
     return calls
 
 
-def test_to_look_at_a_folder_is_no_more_work_when_many_files_are_open() -> None:
+def test_to_look_at_a_directory_is_no_more_work_when_many_files_are_open() -> None:
     # Something else may run in between, such as the collector.
     assert _calls(1_000) < _calls(2) + 500
 
@@ -119,18 +119,18 @@ def test_what_is_written_to_a_segment_can_be_read_again() -> None:
     assert _content(disk) == b"octets"
 
 
-def test_everything_goes_through_a_watched_folder_and_renames_are_noted() -> None:
+def test_everything_goes_through_a_watched_directory_and_renames_are_noted() -> None:
     disk = _disk()
     watched = Watched(disk)
-    watched.make_folder("quarantine")
+    watched.make_directory("quarantine")
     watched.rename("queues/a/1.seg", "quarantine/x.bin")
-    watched.sync_folder("quarantine")
+    watched.sync_directory("quarantine")
     assert watched.arrived == ["quarantine/x.bin"]
     assert disk.names("quarantine") == watched.names("quarantine") == ["x.bin"]
     file = watched.open("quarantine/x.bin")
     assert file.read_at(6, 0) == b"octets"
     file.close()
     watched.remove("quarantine/x.bin")
-    watched.remove_folder("queues/a")
+    watched.remove_directory("queues/a")
     assert disk.names("quarantine") == disk.names("queues") == []
     assert watched.free() == disk.free()

@@ -6,7 +6,7 @@ import pytest
 
 from harebell.store import inventory
 from tests.sim.disk import SimDisk
-from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
 BODY = bytes(400)
 
@@ -74,15 +74,15 @@ def test_a_segment_that_is_missing_is_told(place: int) -> None:
     bench = closed(20)
     names = bench.files()
     assert len(names) > 3
-    bench.disk.remove(f"{FOLDER}/{names[place]}")
-    assert opened(bench) == [("error", f"{FOLDER}: 1 of its segments are missing")]
+    bench.disk.remove(f"{DIRECTORY}/{names[place]}")
+    assert opened(bench) == [("error", f"{DIRECTORY}: 1 of its segments are missing")]
 
 
 def test_a_log_that_is_missing_is_told() -> None:
     bench = closed(1)
     (name,) = bench.files()
-    bench.disk.remove(f"{FOLDER}/{name}")
-    assert opened(bench) == [("error", f"{FOLDER}: 1 of its segments are missing")]
+    bench.disk.remove(f"{DIRECTORY}/{name}")
+    assert opened(bench) == [("error", f"{DIRECTORY}: 1 of its segments are missing")]
 
 
 def test_what_goes_in_good_order_is_not_missed() -> None:

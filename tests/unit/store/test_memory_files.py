@@ -17,13 +17,13 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
 
 
 def test_a_file_keeps_what_was_written(files: Files):
-    files.make_folder("a/b")
+    files.make_directory("a/b")
     file = files.open("a/b/c", create=True)
     assert file.write_at(b"xyz", 2) == 3
     assert file.write_at(memoryview(b"12"), 0) == 2
     file.sync()
     file.close()
-    files.sync_folder("a/b")
+    files.sync_directory("a/b")
     again = files.open("a/b/c")
     assert again.read_at(10, 0) == b"12xyz"
     assert again.read_at(10, 4) == b"z"
@@ -39,8 +39,8 @@ def test_a_hole_is_zeros_and_a_cut_is_a_cut(files: Files):
     assert file.read_at(10, 0) == b"\0\0\0"
 
 
-def test_names_are_those_of_the_folder_sorted(files: Files):
-    files.make_folder("a")
+def test_names_are_those_of_the_directory_sorted(files: Files):
+    files.make_directory("a")
     for name in ("a/z", "a/b", "c"):
         files.open(name, create=True).close()
     assert files.names("a") == ["b", "z"]
@@ -64,10 +64,10 @@ def test_a_missing_file_is_an_error_that_names_it(files: Files):
         files.rename("gone", "here")
 
 
-def test_an_empty_folder_can_be_removed(files: Files):
-    files.make_folder("a")
+def test_an_empty_directory_can_be_removed(files: Files):
+    files.make_directory("a")
     files.open("a/b", create=True).close()
     files.remove("a/b")
-    files.remove_folder("a")
+    files.remove_directory("a")
     assert files.names("") == []
     assert files.free() > 0

@@ -9,7 +9,7 @@ import pytest
 from harebell.base.gauge import Gauge
 from harebell.kernels.batches import BatchBuilder
 from harebell.store.log.memory import MemoryLog
-from tests.unit.store.stores import FOLDER, Bench, message
+from tests.unit.store.stores import DIRECTORY, Bench, message
 
 PLENTY = 10**9
 
@@ -102,7 +102,7 @@ def damaged(bench: Bench) -> Any:
     filled(log, 0, 5)
     bench.commit()
     [name] = bench.files()
-    file = bench.disk.open(f"{FOLDER}/{name}")
+    file = bench.disk.open(f"{DIRECTORY}/{name}")
     data = file.read_at(file.size(), 0)
     at = data.index(body(1))
     file.write_at(b"?", at)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from harebell.store.quarantine import FOLDER, Quarantine
+from harebell.store.quarantine import DIRECTORY, Quarantine
 from tests.sim.disk import Random, SimDisk
 
 
 def disk_with(path: str, data: bytes) -> SimDisk:
     """A disk with one synced file."""
     disk = SimDisk()
-    disk.make_folder(path.rpartition("/")[0])
+    disk.make_directory(path.rpartition("/")[0])
     file = disk.open(path, create=True)
     file.write_at(data, 0)
     file.sync()
     file.close()
-    disk.sync_folder(path.rpartition("/")[0])
+    disk.sync_directory(path.rpartition("/")[0])
     return disk
 
 
@@ -26,11 +26,11 @@ def content(disk: SimDisk, path: str) -> bytes:
 
 def test_a_copy_has_the_octets_and_survives_a_power_loss() -> None:
     disk = disk_with("queues/ab/1.seg", b"0123456789")
-    disk.sync_folder("queues")
-    disk.sync_folder("")
+    disk.sync_directory("queues")
+    disk.sync_directory("")
     file = disk.open("queues/ab/1.seg")
     name = Quarantine(disk, "ab").copy(file, "queues/ab/1.seg", 3, 7)
-    assert name == f"{FOLDER}/ab-1-3.bin"
+    assert name == f"{DIRECTORY}/ab-1-3.bin"
     for seed in range(20):
         assert content(disk.crash(Random(seed)), name) == b"3456"
 
@@ -41,7 +41,7 @@ def test_the_same_octets_are_copied_once() -> None:
     quarantine = Quarantine(disk, "ab")
     first = quarantine.copy(file, "queues/ab/1.seg", 3, 7)
     assert quarantine.copy(file, "queues/ab/1.seg", 3, 7) == first
-    assert disk.names(FOLDER) == ["ab-1-3.bin"]
+    assert disk.names(DIRECTORY) == ["ab-1-3.bin"]
 
 
 def test_other_octets_of_the_same_place_are_copied_beside_the_first() -> None:
@@ -61,5 +61,8 @@ def test_moved_segments_never_replace_each_other() -> None:
     quarantine.move("queues/ab/1.seg")
     disk.open("queues/ab/1.seg", create=True).write_at(b"two", 0)
     quarantine.move("queues/ab/1.seg")
-    assert [content(disk, f"{FOLDER}/{name}") for name in disk.names(FOLDER)] == [b"one", b"two"]
+    assert [content(disk, f"{DIRECTORY}/{name}") for name in disk.names(DIRECTORY)] == [
+        b"one",
+        b"two",
+    ]
     assert disk.names("queues/ab") == []

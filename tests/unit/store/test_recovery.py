@@ -8,7 +8,7 @@ import pytest
 
 from harebell.kernels.records import record_size
 from harebell.store.log.segment import HEADER_BYTES
-from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
 COUNT = 20
 
@@ -26,7 +26,7 @@ def written(segment_bytes: int = 800) -> Bench:
 
 def change(bench: Bench, name: str, edit: Callable[[bytearray], None]) -> None:
     """Edit the octets of a segment on disk."""
-    file = bench.disk.open(f"{FOLDER}/{name}")
+    file = bench.disk.open(f"{DIRECTORY}/{name}")
     data = bytearray(file.read_at(file.size(), 0))
     edit(data)
     file.truncate(0)
@@ -114,14 +114,14 @@ def test_a_torn_tail_is_copied_and_cut_off_once() -> None:
 def test_the_rest_of_an_older_segment_is_skipped_not_cut() -> None:
     bench = written()
     first, second = bench.files()[:2]
-    size = bench.disk.open(f"{FOLDER}/{first}").size()
+    size = bench.disk.open(f"{DIRECTORY}/{first}").size()
     change(bench, first, lambda data: data.__setitem__(slice(500, None), bytes(len(data) - 500)))
     again = bench.again()
     numbers = found(again)
     assert numbers[-1] == COUNT - 1
     assert set(range(int(second.removesuffix(".seg")), COUNT)) <= set(numbers)
     assert len(numbers) < COUNT
-    assert bench.disk.open(f"{FOLDER}/{first}").size() == size
+    assert bench.disk.open(f"{DIRECTORY}/{first}").size() == size
     assert [level for level, _ in again.reports] == ["error"]
 
 
@@ -153,7 +153,7 @@ def test_another_logs_segment_is_moved_away() -> None:
     log = bench.store.open_log(other, durable=True)
     log.append(message(b"77"))
     bench.commit()
-    bench.disk.rename(f"queues/{other}/{0:020d}.seg", f"{FOLDER}/{bench.files()[0]}")
+    bench.disk.rename(f"queues/{other}/{0:020d}.seg", f"{DIRECTORY}/{bench.files()[0]}")
     again = bench.again()
     numbers = found(again)
     assert 77 not in numbers
@@ -164,9 +164,9 @@ def test_another_logs_segment_is_moved_away() -> None:
 def test_swapped_segments_of_one_log_are_moved_away() -> None:
     bench = written()
     one, two = bench.files()[:2]
-    bench.disk.rename(f"{FOLDER}/{one}", f"{FOLDER}/swap")
-    bench.disk.rename(f"{FOLDER}/{two}", f"{FOLDER}/{one}")
-    bench.disk.rename(f"{FOLDER}/swap", f"{FOLDER}/{two}")
+    bench.disk.rename(f"{DIRECTORY}/{one}", f"{DIRECTORY}/swap")
+    bench.disk.rename(f"{DIRECTORY}/{two}", f"{DIRECTORY}/{one}")
+    bench.disk.rename(f"{DIRECTORY}/swap", f"{DIRECTORY}/{two}")
     again = bench.again()
     numbers = found(again)
     assert len(again.reports) == 2
@@ -229,10 +229,10 @@ def test_a_torn_tail_on_a_full_disk_stays_and_the_log_goes_on_behind_it() -> Non
     newest = bench.files()[-1]
     tear(bench, newest, b"torn" * 25)
     bench.disk.capacity = bench.disk.used()
-    before = bench.disk.content(f"{FOLDER}/{newest}")
+    before = bench.disk.content(f"{DIRECTORY}/{newest}")
     full = bench.again()
     assert found(full) == list(range(COUNT))
-    assert bench.disk.content(f"{FOLDER}/{newest}") == before
+    assert bench.disk.content(f"{DIRECTORY}/{newest}") == before
     assert [text.partition(": ")[2] for _, text in full.reports] == [
         "100 torn octets at its end stay, and there is no room for a copy of them"
     ]
@@ -270,7 +270,9 @@ def test_damage_on_a_full_disk_is_skipped_where_it_is() -> None:
     bench = written()
     first = bench.files()[0]
     change(
-        bench, first, flip(second_record(bytearray(bench.disk.content(f"{FOLDER}/{first}"))) + 50)
+        bench,
+        first,
+        flip(second_record(bytearray(bench.disk.content(f"{DIRECTORY}/{first}"))) + 50),
     )
     bench.disk.capacity = bench.disk.used()
     full = bench.again()

@@ -30,16 +30,16 @@ def decode(data: bytes) -> dict[str, Any]:
     return decode_table(data)[0]
 
 
-def old_database(folder: Path) -> None:
-    link = sqlite3.connect(folder / NAME)
+def old_database(directory: Path) -> None:
+    link = sqlite3.connect(directory / NAME)
     link.executescript(OLD.read_text())
     link.execute(f"PRAGMA application_id = {int.from_bytes(b'HBDF')}")
     link.execute("PRAGMA journal_mode = WAL")
     link.close()
 
 
-def opened(folder: Path) -> SqliteDefinitions:
-    return open_definitions(str(folder), OsFiles(str(folder)), encode_table, decode)
+def opened(directory: Path) -> SqliteDefinitions:
+    return open_definitions(str(directory), OsFiles(str(directory)), encode_table, decode)
 
 
 def contents(definitions: SqliteDefinitions) -> dict[str, list[Any]]:
@@ -69,8 +69,8 @@ def check_contents(definitions: SqliteDefinitions) -> None:
     assert len(found["policy"]) == len(found["parameter"]) == 1
 
 
-def schema(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-    link = sqlite3.connect(folder / NAME)
+def schema(directory: Path) -> dict[str, list[tuple[Any, ...]]]:
+    link = sqlite3.connect(directory / NAME)
     try:
         return {
             table.name: [
@@ -82,8 +82,8 @@ def schema(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         link.close()
 
 
-def version(folder: Path) -> int:
-    link = sqlite3.connect(folder / NAME)
+def version(directory: Path) -> int:
+    link = sqlite3.connect(directory / NAME)
     try:
         found: int = link.execute("SELECT version FROM meta").fetchone()[0]
         return found

@@ -40,8 +40,8 @@ def _shim(tool: str) -> str:
 def _install(directory: str, force: bool) -> None:
     if find_spec(_PACKAGE) is None:
         raise Failure(f"the tools are not installed: pip install {DISTRIBUTION}")
-    folder = Path(directory)
-    paths = [folder / tool for tool in TOOLS]
+    target = Path(directory)
+    paths = [target / tool for tool in TOOLS]
     there = [path for path in paths if path.exists() and not _is_ours(path)]
     if there and not force:
         raise Failure(
@@ -49,14 +49,14 @@ def _install(directory: str, force: bool) -> None:
             "give --force"
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
         for tool, path in zip(TOOLS, paths, strict=True):
             path.unlink(missing_ok=True)  # a link must not lead to what it points to
             path.write_text(_shim(tool), encoding="utf-8")
             path.chmod(_MODE)
     except OSError as error:
-        raise Failure(f"cannot write to {folder}: {error.strerror or error}") from None
-    echo(f"{len(TOOLS)} tools were written to {folder}: {', '.join(TOOLS)}")
+        raise Failure(f"cannot write to {target}: {error.strerror or error}") from None
+    echo(f"{len(TOOLS)} tools were written to {target}: {', '.join(TOOLS)}")
 
 
 def _is_ours(path: Path) -> bool:

@@ -94,10 +94,10 @@ def run(
 @_JSON
 def list_(as_json: bool) -> None:
     """Print the pipelines that run on this machine, and how those ended that ran before."""
-    from harebell.pipeline.registry import default_folder, states
+    from harebell.pipeline.registry import default_directory, states
 
     with sentences():
-        found = states(default_folder())
+        found = states(default_directory())
     if as_json:
         _print([asdict(state) for state in found])
         return
@@ -120,10 +120,10 @@ def _lag(lag: dict[str, int]) -> str:
 @_JSON
 def status(name: str, as_json: bool) -> None:
     """Print all that is known of one pipeline; fails if it failed or was lost."""
-    from harebell.pipeline.registry import default_folder, state_of
+    from harebell.pipeline.registry import default_directory, state_of
 
     with sentences():
-        state = state_of(default_folder(), name)
+        state = state_of(default_directory(), name)
     if as_json:
         _print(asdict(state))
     else:
@@ -137,11 +137,11 @@ def status(name: str, as_json: bool) -> None:
 @pipeline.command()
 def metrics() -> None:
     """Print the metrics of all pipelines on this machine, as Prometheus reads them."""
-    from harebell.pipeline.registry import default_folder, states
+    from harebell.pipeline.registry import default_directory, states
     from harebell.pipeline.run.metrics import exposition
 
     with sentences():
-        echo(exposition(states(default_folder())), nl=False)
+        echo(exposition(states(default_directory())), nl=False)
 
 
 _END = {"failed": "has failed", "lost": "was lost: its process died"}
@@ -176,16 +176,16 @@ def _print(value: Any) -> None:
 )
 def stop(name: str, timeout: float) -> None:
     """Let a pipeline finish its micro-batch and end; others in the same driver end with it."""
-    from harebell.pipeline.registry import alive, default_folder, state_of
+    from harebell.pipeline.registry import alive, default_directory, state_of
 
-    folder = default_folder()
+    directory = default_directory()
     with sentences():
-        state = state_of(folder, name)
-    if not alive(folder, name):
+        state = state_of(directory, name)
+    if not alive(directory, name):
         raise Failure(f"pipeline {name} does not run: {state.state}")
     os.kill(state.pid, signal.SIGTERM)
     until = time.monotonic() + timeout
-    while alive(folder, name):
+    while alive(directory, name):
         if time.monotonic() > until:
             raise Failure(f"pipeline {name} was told to stop and has not ended yet")
         time.sleep(0.05)

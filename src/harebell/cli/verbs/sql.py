@@ -38,7 +38,7 @@ _ROWS = 1_000
     "--lake",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="Folder that lake('name') begins from.  [default: the working directory]",
+    help="Directory that lake('name') begins from.  [default: the working directory]",
 )
 def sql(
     statement: str, url: str | None, master: str | None, output: str, rows: int, lake: Path

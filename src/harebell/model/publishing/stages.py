@@ -36,7 +36,7 @@ from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import Key
 from harebell.model.publishing.stage_files import Attempt, Piece, pieces_of, write_piece
 
-FOLDER = "stages"
+DIRECTORY = "stages"
 _MS = 1000
 
 
@@ -128,12 +128,12 @@ class Stages:
             next_of: returns the next number of a publisher; None if it is unknown.
         """
         with contextlib.suppress(OSError):
-            names = [name for name in self._files.names(FOLDER) if not name.isdecimal()]
-            self._gone.extend(f"{FOLDER}/{name}" for name in names)
-            numbers = [int(name) for name in self._files.names(FOLDER) if name.isdecimal()]
+            names = [name for name in self._files.names(DIRECTORY) if not name.isdecimal()]
+            self._gone.extend(f"{DIRECTORY}/{name}" for name in names)
+            numbers = [int(name) for name in self._files.names(DIRECTORY) if name.isdecimal()]
             self._made = max(numbers, default=-1) + 1
             for number in sorted(numbers):
-                self._take_up(f"{FOLDER}/{number}", next_of)
+                self._take_up(f"{DIRECTORY}/{number}", next_of)
         now = self._clock.steady
         for key, _ in self._batches:
             self._left[key] = now
@@ -301,7 +301,7 @@ class Stages:
         return kept
 
     def _add_file(self, staged: StagedBatch) -> None:
-        path = f"{FOLDER}/{self._made}"
+        path = f"{DIRECTORY}/{self._made}"
         staged.files.append(self._files.open(path, create=True))
         staged.paths.append(path)
         staged.size = 0
@@ -458,7 +458,7 @@ class Stages:
                 "committed; `harebell stages list` shows them"
             )
         try:
-            self._files.make_folder(FOLDER)
+            self._files.make_directory(DIRECTORY)
         except OSError as error:
             raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
         staged = self._batches[key, batch] = StagedBatch(key, batch)

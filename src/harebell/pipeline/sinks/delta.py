@@ -59,8 +59,8 @@ class DeltaSink:
         table = self._table()
         if table is None and any((self._path / staging.HIDDEN).glob("*.json")):
             raise PipelineError(
-                f"the folder {self._path} has Parquet files, which a Delta table there would not "
-                "have: write to it as parquet, or to another folder"
+                f"the directory {self._path} has Parquet files, which a Delta table there would "
+                "not have: write to it as parquet, or to another directory"
             )
         if table is not None:
             last = table.transaction_version(self._transaction)

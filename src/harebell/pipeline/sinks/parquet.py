@@ -1,7 +1,7 @@
 """Sink: micro-batches as Parquet files in a directory, each batch once.
 
     1  Spark writes the batch beside the table's files (staging)
-    2  <folder>/_harebell/<key>.json lists the final paths of the files, and the batch: from here
+    2  <directory>/_harebell/<key>.json lists the final paths of the files, and the batch: from here
        on the batch is committed
     3  the files are renamed to their final paths
     4  the same file records that this is done
@@ -29,7 +29,7 @@ class ParquetSink:
     """Write micro-batches to a directory of Parquet files.
 
     Args:
-        directory: the directory.
+        directory: where the files go.
         transaction: permanent name of this sink of this query.
         partition_by: columns that become directories.
         compression: of the files.
@@ -38,7 +38,7 @@ class ParquetSink:
     def __init__(
         self, directory: Path, transaction: str, partition_by: tuple[str, ...], compression: str
     ) -> None:
-        self._folder = directory
+        self._directory = directory
         self._key = staging.key_of(transaction)
         self._partition_by = partition_by
         self._compression = compression
@@ -50,18 +50,20 @@ class ParquetSink:
         Raises:
             PipelineError: the directory is a Delta table.
         """
-        if (self._folder / "_delta_log").is_dir():
+        if (self._directory / "_delta_log").is_dir():
             raise PipelineError(
-                f"the folder {self._folder} is a Delta table, which would not have these files: "
-                "write to it as delta, or to another folder"
+                f"the directory {self._directory} is a Delta table, which would not have these "
+                "files: write to it as delta, or to another directory"
             )
         last = self._finished()
         if last is not None and last >= batch:
             staging.pass_over(frame)
             return 0
-        files = staging.stage(frame, self._folder, self._key, self._partition_by, self._compression)
+        files = staging.stage(
+            frame, self._directory, self._key, self._partition_by, self._compression
+        )
         moves = [
-            (each.path, self._folder / _named(each.final, self._key, batch, number))
+            (each.path, self._directory / _named(each.final, self._key, batch, number))
             for number, each in enumerate(files)
         ]
         for each in files:
@@ -70,7 +72,7 @@ class ParquetSink:
         self._say({"batch": batch, "moves": pairs})
         staging.move(moves)
         self._say({"batch": batch, "moves": []})
-        staging.clear(self._folder, self._key)
+        staging.clear(self._directory, self._key)
         return sum(each.rows for each in files)
 
     def _finished(self) -> int | None:

@@ -112,8 +112,8 @@ def _files(directory: Path) -> list[StagedFile]:
     return found
 
 
-def _partition(folders: tuple[str, ...]) -> dict[str, str | None]:
-    pairs = (directory.partition("=") for directory in folders)
+def _partition(directories: tuple[str, ...]) -> dict[str, str | None]:
+    pairs = (directory.partition("=") for directory in directories)
     return {unquote(name): None if value == _NULL else unquote(value) for name, _, value in pairs}
 
 
@@ -122,13 +122,13 @@ def move(files: list[tuple[Path, Path]]) -> None:
 
     A file that is not in staging was renamed before.
     """
-    folders = set()
+    directories = set()
     for source, target in files:
         if source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             source.rename(target)
-        folders.add(target.parent)
-    for directory in sorted(folders):
+        directories.add(target.parent)
+    for directory in sorted(directories):
         sync(directory)
 
 

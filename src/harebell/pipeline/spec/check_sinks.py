@@ -11,7 +11,7 @@ from harebell.pipeline.errors import Complaints
 from harebell.pipeline.sinks.exchange import EXPRESSION
 from harebell.pipeline.spec import statements
 from harebell.pipeline.spec.description import Sink
-from harebell.pipeline.spec.values import flag_of, folder_of, list_of, text_of, whole_of, written
+from harebell.pipeline.spec.values import directory_of, flag_of, list_of, text_of, whole_of, written
 from harebell.pipeline.spec.yaml_nodes import Node, unknown_keys
 from harebell.spark.options.sink_options import parse_sink
 from harebell.spark.options.values import OptionError
@@ -67,7 +67,7 @@ def sink_of(
     if kind == "console":
         target, options = "", _console(keys, complaints)
     elif kind in ("delta", "parquet"):
-        target = str(folder_of(keys[kind], kind, directory, complaints))
+        target = str(directory_of(keys[kind], kind, directory, complaints))
         options = _files(kind, keys, complaints)
     else:
         target, options = _publishing(kind, keys, complaints)

@@ -83,7 +83,7 @@ def seconds_of(text: str) -> float | None:
     return seconds if seconds > 0 else None
 
 
-def folder_of(node: Node, key: str, base: Path, complaints: Complaints) -> Path:
+def directory_of(node: Node, key: str, base: Path, complaints: Complaints) -> Path:
     """Parse a path, relative to the directory of the file."""
     text = text_of(node, key, complaints) or ""
     if not text:

@@ -153,10 +153,10 @@ def _replaced(value: str, environ: Mapping[str, str], where: str) -> str:
     return _VARIABLE.sub(replacement, value)
 
 
-def conf_files(folder: Path) -> list[Path]:
-    """Return the files of a folder such as /etc/rabbitmq, in the order of reading.
+def conf_files(directory: Path) -> list[Path]:
+    """Return the files of a directory such as /etc/rabbitmq, in the order of reading.
 
     They are `rabbitmq.conf`, the files of `conf.d` and `advanced.config`, as far as there are any.
     """
-    found = [folder / "rabbitmq.conf", *sorted((folder / "conf.d").glob("*.conf"))]
-    return [path for path in (*found, folder / ADVANCED) if path.is_file()]
+    found = [directory / "rabbitmq.conf", *sorted((directory / "conf.d").glob("*.conf"))]
+    return [path for path in (*found, directory / ADVANCED) if path.is_file()]

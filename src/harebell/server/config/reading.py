@@ -239,13 +239,13 @@ def _env_file(environ: Mapping[str, str], chosen: str | os.PathLike[str] | None)
         return None
     if environ.get("RABBITMQ_CONF_ENV_FILE"):
         return Path(environ["RABBITMQ_CONF_ENV_FILE"])
-    folder = None
+    directory = None
     if chosen is not None:
-        folder = Path(chosen)
+        directory = Path(chosen)
     elif environ is os.environ and not NATIVE_FALLBACK.is_file():
-        folder = RABBITMQ_FALLBACK
+        directory = RABBITMQ_FALLBACK
     # The file is named in `harebell.server.config.rabbitmq_env_file`, which is not loaded here.
-    path = None if folder is None else folder / "rabbitmq-env.conf"
+    path = None if directory is None else directory / "rabbitmq-env.conf"
     return path if path is not None and path.is_file() else None
 
 
@@ -265,11 +265,11 @@ def _read(name: str, value: Any, source: str) -> Any:
         raise ConfigError(f"{source} {error}{shown}") from None
 
 
-def _from_credentials(folder: Path) -> dict[str, tuple[Any, Place]]:
+def _from_credentials(directory: Path) -> dict[str, tuple[Any, Place]]:
     """Read the secrets among the credentials that systemd passes to a unit."""
     found = {}
     for setting in SETTINGS:
-        path = folder / setting.name
+        path = directory / setting.name
         if setting.secret and path.is_file():
             shown = f"the credential {setting.name}"
             found[setting.name] = (

@@ -283,7 +283,7 @@ def _asked(question: Callable[[], bool]) -> bool:
         raise ValueError(f"must be a path that can be used ({error.strerror})") from None
 
 
-def folder(value: Any) -> Path:
+def directory(value: Any) -> Path:
     """Check the path of a directory; it may be missing, but it must not be a file."""
     if not isinstance(value, str | os.PathLike) or not str(value).strip():
         raise ValueError("must be the path of a directory")

@@ -30,7 +30,7 @@ from harebell.server.disk.lock import cannot_use, in_use
 from harebell.server.json_rows import EncodedRows
 
 _OWNER_ONLY = 0o177
-_FOLDER_MODE = 0o700
+_DIRECTORY_MODE = 0o700
 
 
 class Overviewed(Protocol):
@@ -202,7 +202,7 @@ def _make_room(path: Path) -> None:
     Raises:
         ControlError: a running broker listens on the socket.
     """
-    path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    path.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
     if not path.exists():
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harebell.base.ports import Files
-from harebell.store.quarantine import FOLDER
+from harebell.store.quarantine import DIRECTORY
 
 
 class Damage:
@@ -40,5 +40,5 @@ class Damage:
         return {
             "damage_reports": self.count,
             "damage_last": self.last,
-            "quarantined_files": len(files.names(FOLDER)),
+            "quarantined_files": len(files.names(DIRECTORY)),
         }

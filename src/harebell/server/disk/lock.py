@@ -15,7 +15,7 @@ from harebell.base.errors import DiskError, StoreError
 
 NAME = "LOCK"
 _FILE_MODE = 0o600
-_FOLDER_MODE = 0o700
+_DIRECTORY_MODE = 0o700
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 """Errors of file systems that cannot sync directories, or are read-only."""
 _NOT_TO_WRITE = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -106,14 +106,14 @@ def _make(data_dir: Path) -> None:
         DiskError: the sync failed.
     """
     missing = [each for each in (data_dir, *data_dir.parents) if not each.exists()]
-    data_dir.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-    for folder in reversed(missing or [data_dir]):
-        _sync(folder.parent, data_dir, bool(missing))
+    data_dir.mkdir(_DIRECTORY_MODE, parents=True, exist_ok=True)
+    for directory in reversed(missing or [data_dir]):
+        _sync(directory.parent, data_dir, bool(missing))
 
 
-def _sync(folder: Path, data_dir: Path, made: bool) -> None:
+def _sync(directory: Path, data_dir: Path, made: bool) -> None:
     try:
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
         if made:
             raise
@@ -124,7 +124,7 @@ def _sync(folder: Path, data_dir: Path, made: bool) -> None:
         if error.errno in _NO_SYNC:
             return
         raise DiskError(
-            f"cannot sync {folder}, the folder of the data directory {data_dir}: "
+            f"cannot sync {directory}, the parent of the data directory {data_dir}: "
             f"{error.strerror or error}; the directory could be gone after a loss of power"
         ) from None
     finally:

@@ -21,7 +21,7 @@ _DATE = re.compile(
     r"\$(?:D(?P<day>\d+)|W(?P<week>\d)(?:D(?P<w>\d+))?|M(?P<month>\d+)(?:D(?P<m>\d+))?)"
 )
 _FILE_MODE = 0o640
-_FOLDER_MODE = 0o700
+_DIRECTORY_MODE = 0o700
 
 
 class Output(Protocol):
@@ -105,8 +105,8 @@ class RotatedFile:
         self._size = 0
         self._due: float | None = None
         try:
-            for folder in reversed([each for each in path.parents if not each.exists()]):
-                folder.mkdir(_FOLDER_MODE, exist_ok=True)
+            for directory in reversed([each for each in path.parents if not each.exists()]):
+                directory.mkdir(_DIRECTORY_MODE, exist_ok=True)
             self._open()
         except OSError as error:
             raise ConfigError(

@@ -65,12 +65,12 @@ def figures() -> Process:
 def _open_files() -> int:
     """Count the open files.
 
-    Since Linux 6.2 the size of the folder is their number. Before, it is 0, and the names have to
-    be listed.
+    Since Linux 6.2 the size of the directory is their number. Before, it is 0, and the names have
+    to be listed.
     """
-    folder = _SELF / "fd"
+    directory = _SELF / "fd"
     try:
-        return folder.stat().st_size or len(os.listdir(folder))
+        return directory.stat().st_size or len(os.listdir(directory))
     except OSError:
         return 0
 

@@ -160,7 +160,7 @@ def read_flag(name: str, value: str) -> bool:
     return flag
 
 
-def read_folder(name: str, value: str) -> Path:
+def read_directory(name: str, value: str) -> Path:
     """Parse an absolute path."""
     path = Path(value)
     if not path.is_absolute():

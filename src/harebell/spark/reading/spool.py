@@ -246,8 +246,8 @@ def _open(path: Path) -> pa.RecordBatchFileReader:
         return pa.ipc.open_file(pa.memory_map(str(path)))
     except OSError as error:
         raise SpoolError(
-            f"cannot read {path}: {error}; the option spoolDir must name a folder that the driver "
-            "and every executor share"
+            f"cannot read {path}: {error}; the option spoolDir must name a directory that the "
+            "driver and every executor share"
         ) from error
 
 

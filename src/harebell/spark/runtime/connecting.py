@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from harebell.spark.runtime import shipping
 from harebell.spark.runtime.java import SessionError
 from harebell.spark.runtime.masters import Master
-from harebell.spark.runtime.spark_home_cache import cache_folder
+from harebell.spark.runtime.spark_home_cache import cache_directory
 
 _NEEDED = ("grpc", "grpc_status", "google.rpc", "google.protobuf")
 
@@ -32,7 +32,7 @@ def connect_session(name: str, master: Master, settings: Mapping[str, str]) -> S
         SessionError: the packages of Spark Connect are not installed here.
     """
     require(_NEEDED)
-    archive = shipping.make_archive(cache_folder() / "artifacts", shipping.python_files())
+    archive = shipping.make_archive(cache_directory() / "artifacts", shipping.python_files())
     builder = SparkSession.builder.appName(name).remote(master.url)
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -18,7 +18,7 @@ from pathlib import Path
 from harebell.base.limits import MASTER_ANSWER_SECONDS, SPARK_MEMORY_BYTES
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.masters import Master, master_of
-from harebell.spark.runtime.spark_home_cache import cache_folder, find_cache
+from harebell.spark.runtime.spark_home_cache import cache_directory, find_cache
 
 GOOD, NOTE, BAD = "ok", "note", "bad"
 _OLDEST = {"pyspark": (4, 2), "pyarrow": (18, 0)}
@@ -94,7 +94,7 @@ def _archive() -> Finding:
 
 
 def _cache() -> Finding:
-    directory = cache_folder()
+    directory = cache_directory()
     try:
         directory.mkdir(parents=True, exist_ok=True)
         writable = os.access(directory, os.W_OK)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from harebell.spark.runtime.java import SessionError
 
-FOLDER = "harebell_package"
+DIRECTORY = "harebell_package"
 _SUFFIXES = {".py", ".so", ".pyi", ".typed"}
 _BROKER_ONLY = {"auth", "cli", "front", "model", "server", "store"}
 _FILTER = ("model/__init__.py", "model/editor.py", "model/filter/")
@@ -91,12 +91,12 @@ def make_archive(directory: Path, chosen: Iterable[tuple[str, Path]] | None = No
 
 def settings(archive: Path, chosen: dict[str, str]) -> dict[str, str]:
     """Return the settings for the archive, merged with those of the program."""
-    carried = f"{archive}#{FOLDER}"
+    carried = f"{archive}#{DIRECTORY}"
     others = chosen.get("spark.archives", "")
     paths = chosen.get("spark.executorEnv.PYTHONPATH", "")
     made = {
         "spark.archives": f"{others},{carried}" if others else carried,
-        "spark.executorEnv.PYTHONPATH": f"./{FOLDER}:{paths}" if paths else f"./{FOLDER}",
+        "spark.executorEnv.PYTHONPATH": f"./{DIRECTORY}:{paths}" if paths else f"./{DIRECTORY}",
     }
     implementation = os.environ.get("HAREBELL_IMPL")
     if implementation:

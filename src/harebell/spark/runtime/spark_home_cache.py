@@ -54,7 +54,7 @@ class SparkHomeCache:
         return self.directory / "home"
 
 
-def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
     """Return Harebell's cache directory: in XDG_CACHE_HOME, else in ~/.cache."""
     environment = os.environ if environment is None else environment
     given = environment.get("XDG_CACHE_HOME", "")
@@ -82,14 +82,14 @@ def find_cache(java: Java, environment: Mapping[str, str] | None = None) -> Spar
         SessionError: Spark is not installed.
     """
     environment = os.environ if environment is None else environment
-    root = cache_folder(environment)
+    root = cache_directory(environment)
     home = environment.get("SPARK_HOME", "")
     # Ignore a SPARK_HOME that an earlier session set to an overlay.
     given = bool(home) and not Path(home).is_relative_to(root)
     spark = Path(home) if given else installed_spark()
     jars = spark / "jars"
     if not jars.is_dir():
-        raise SessionError(f"{spark} is no Spark: it has no folder jars; correct SPARK_HOME")
+        raise SessionError(f"{spark} is no Spark: it has no directory jars; correct SPARK_HOME")
     found = jars.resolve()
     parts = (
         java.version,

@@ -250,7 +250,7 @@ class DurableLog(SegmentedLog):
     def collect(self) -> Part | None:
         """Return what is to be written; called when a commit is gathered."""
         self.dirty = False
-        part = Part(self, self.folder)
+        part = Part(self, self.directory)
         handles = self._store.handles
         if self._gone:
             for segment in [*self.segments, *self._leaving]:
@@ -336,7 +336,7 @@ class DurableLog(SegmentedLog):
         tail = self._tail
         if tail is not None and tail.positions.count == 0:
             return tail
-        fresh = Segment(self.folder, self._end, self.seed)
+        fresh = Segment(self.directory, self._end, self.seed)
         fresh.limit = self._limit
         now = self._clock.ms
         fresh.newest = now
@@ -366,7 +366,7 @@ class DurableLog(SegmentedLog):
         at = segment.buffer.start
         data = segment.buffer.take()
         try:
-            self._store.write_now(segment, self.folder, data, at)
+            self._store.write_now(segment, self.directory, data, at)
         except OSError:
             segment.put_back(data, at, self.seed)
             self._early_from = segment.buffer.size + _EARLY

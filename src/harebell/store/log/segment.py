@@ -116,7 +116,7 @@ class Segment:
     """Consecutive records of a log in one file.
 
     Args:
-        folder: of the log.
+        directory: of the log.
         first: the position of its first message.
         seed: where checksums start from.
 
@@ -129,7 +129,7 @@ class Segment:
         flying: bytes that are being written; None without any. All others before the buffer's
             are there to be read.
         flying_at: the offset of the first of them.
-        fresh: whether the file was made without its folder being synced since.
+        fresh: whether the file was made without its directory being synced since.
         large: its only message, while that is large and not on disk; it ends where the buffer
             begins.
         held: bytes of it that the memory gauge counts.
@@ -173,8 +173,8 @@ class Segment:
     reader: File | None
     writer: File | None
 
-    def __init__(self, folder: str, first: int, seed: int) -> None:
-        self.path = f"{folder}/{file_name(first)}"
+    def __init__(self, directory: str, first: int, seed: int) -> None:
+        self.path = f"{directory}/{file_name(first)}"
         self.first = first
         self.positions = SettledBitmap(first)
         self.buffer = RecordBuffer(0, seed)

@@ -12,7 +12,7 @@ cdef long long _LARGE
 
 cdef class SegmentedLog(Log):
     cdef readonly str identity
-    cdef readonly str folder
+    cdef readonly str directory
     cdef readonly unsigned int seed
     cdef public list segments
     cdef Segment _near

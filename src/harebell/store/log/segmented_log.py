@@ -31,16 +31,16 @@ class SegmentedLog(Log):
     Args:
         store: the store.
         identity: the identity of the log.
-        folder: the directory of its files.
+        directory: the directory of its files.
 
     Attributes:
         segments: the oldest first.
     """
 
-    def __init__(self, store: LogHost, identity: str, folder: str) -> None:
+    def __init__(self, store: LogHost, identity: str, directory: str) -> None:
         super().__init__()
         self.identity = identity
-        self.folder = folder
+        self.directory = directory
         self.seed = seed_of(identity)
         self.segments: list[Segment] = []
         # The segment found last, which most likely has the next position.

@@ -49,7 +49,7 @@ class Spill:
             if not self._write():
                 return False
         except OSError as error:
-            self._store.report("warning", f"{self._log.folder} stays in memory: {error}")
+            self._store.report("warning", f"{self._log.directory} stays in memory: {error}")
             self._abandon()
             return True
         self._log.spilled(self._segment)
@@ -57,7 +57,7 @@ class Spill:
 
     def _write(self) -> bool:
         if self._file is None:
-            self._file = self._store.file_of(self._segment, self._log.folder)
+            self._file = self._store.file_of(self._segment, self._log.directory)
         while self._pieces:
             at, data = self._pieces[0]
             slice_ = data[:TRANSIENT_SLICE_BYTES]

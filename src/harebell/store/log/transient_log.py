@@ -44,7 +44,7 @@ class TransientSegment(Segment):
     the same in both forms.
 
     Args:
-        folder: the folder of the log.
+        directory: the directory of the log.
         first: the position of its first message.
         seed: the initial value of checksums.
         now: milliseconds since 1970.
@@ -57,8 +57,8 @@ class TransientSegment(Segment):
 
     __slots__ = ("_since", "_times", "size", "spills")
 
-    def __init__(self, folder: str, first: int, seed: int, now: int, objects: bool) -> None:
-        super().__init__(folder, first, seed)
+    def __init__(self, directory: str, first: int, seed: int, now: int, objects: bool) -> None:
+        super().__init__(directory, first, seed)
         if objects:
             self.messages = []
         self.size = 0
@@ -269,7 +269,7 @@ class TransientLog(SegmentedLog):
                 tail.limit = min(tail.limit * 4, _LAST_LIMIT)
                 return tail
         objects = large or self._held <= _MEMORY or (tail is not None and self._is_shared(tail))
-        fresh = TransientSegment(self.folder, self._end, self.seed, self._clock.ms, objects)
+        fresh = TransientSegment(self.directory, self._end, self.seed, self._clock.ms, objects)
         fresh.limit = self._limit
         self._tail = fresh
         self.segments.append(fresh)
@@ -295,9 +295,9 @@ class TransientLog(SegmentedLog):
         """
         data = segment.buffer.take()
         try:
-            self._store.write_now(segment, self.folder, data, 0)
+            self._store.write_now(segment, self.directory, data, 0)
         except OSError as error:
-            self._store.report("warning", f"{self.folder} stays in memory: {error}")
+            self._store.report("warning", f"{self.directory} stays in memory: {error}")
             segment.put_back(data, 0, self.seed)
             return 0
         segment.made = True

@@ -20,7 +20,7 @@ from harebell.kernels.records import crc32c
 from harebell.model.publishing import stages
 from harebell.model.publishing.publishers import STAGED, Key
 from harebell.model.publishing.stage_files import Piece
-from harebell.model.publishing.stages import FOLDER, Room, Stages
+from harebell.model.publishing.stages import DIRECTORY, Room, Stages
 from tests.sim.disk import SimDisk
 
 KEY = Key(STAGED, "/", "guest", "p")
@@ -84,12 +84,12 @@ def test_nothing_is_left_on_disk_of_what_was_dropped(area: Area) -> None:
     assert area.stages.drop(KEY, 0) == 0
     area.stages.drop_below(KEY, 2)
     assert len(area.stages) == 1
-    assert len(area.files.names(FOLDER)) == 1
+    assert len(area.files.names(DIRECTORY)) == 1
     area.append(b"x", key=KEY._replace(name="q"))
     area.stages.drop_all(KEY)
     assert (len(area.stages), area.stages.byte_count) == (1, 1)
     area.stages.vhost_gone("/")
-    assert (len(area.stages), area.stages.byte_count, area.files.names(FOLDER)) == (0, 0, [])
+    assert (len(area.stages), area.stages.byte_count, area.files.names(DIRECTORY)) == (0, 0, [])
 
 
 def test_a_start_finds_what_was_staged_and_goes_on(area: Area, files: Files) -> None:
@@ -100,7 +100,7 @@ def test_a_start_finds_what_was_staged_and_goes_on(area: Area, files: Files) -> 
     again = Area(files)
     again.stages.restore(lambda key: 0 if key == KEY else 4)
     assert len(again.stages) == 1
-    assert len(files.names(FOLDER)) == 1
+    assert len(files.names(DIRECTORY)) == 1
     assert again.append(b"two", number=1) == (3, 6)
     assert again.append(b"three", number=2) == (4, 11)
     third = Area(files)
@@ -112,7 +112,7 @@ def test_a_start_finds_what_was_staged_and_goes_on(area: Area, files: Files) -> 
         (0, b"three"),
     ]
     third.pass_time(STAGE_LEFT_SECONDS + 1)
-    assert files.names(FOLDER) == []
+    assert files.names(DIRECTORY) == []
 
 
 def test_a_start_finds_batches_of_several_files_and_forgets_unknown_publishers(
@@ -130,7 +130,7 @@ def test_a_start_finds_batches_of_several_files_and_forgets_unknown_publishers(
     again.pass_time(0)
     for _ in range(12):
         again.pass_time(0)
-    assert files.names(FOLDER) == []
+    assert files.names(DIRECTORY) == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "header", "nothing"])
@@ -139,8 +139,8 @@ def test_a_piece_that_a_start_finds_damaged_is_named_by_the_commit(
 ) -> None:
     area.append(b"one")
     area.append(b"two", number=1)
-    (name,) = files.names(FOLDER)
-    file = files.open(f"{FOLDER}/{name}")
+    (name,) = files.names(DIRECTORY)
+    file = files.open(f"{DIRECTORY}/{name}")
     if damage == "cut":
         file.truncate(file.size() - 1)
     elif damage == "header":
@@ -188,7 +188,7 @@ def test_what_nobody_stays_for_goes_after_minutes_and_sooner_on_a_low_disk(area:
     assert len(area.stages) == 1
     area.stages.set_low(True)
     area.pass_time(0)
-    assert (len(area.stages), area.files.names(FOLDER)) == (0, [])
+    assert (len(area.stages), area.files.names(DIRECTORY)) == (0, [])
 
 
 def test_a_task_that_comes_back_in_time_finds_its_rows(area: Area) -> None:
@@ -209,7 +209,7 @@ def test_an_attempt_goes_alone_and_the_batch_with_the_last(area: Area) -> None:
     assert area.stages.discard(KEY, 0, (0, 1)) == 0
     assert area.read((0, 2, 3)) == [(0, b"two")]
     assert area.stages.discard(KEY, 0, (0, 2)) == 3
-    assert (len(area.stages), area.files.names(FOLDER)) == (0, [])
+    assert (len(area.stages), area.files.names(DIRECTORY)) == (0, [])
 
 
 def test_a_batch_that_is_being_committed_is_not_dropped(area: Area) -> None:
@@ -229,13 +229,13 @@ def test_a_large_batch_is_in_several_files_which_go_turn_by_turn(
     monkeypatch.setattr(stages, "STAGE_FILE_BYTES", 80)
     for number in range(6):
         area.append(b"%03d" % number, number=number)
-    assert len(area.files.names(FOLDER)) == 3
+    assert len(area.files.names(DIRECTORY)) == 3
     assert [data for _, data in area.read((0, 1, 6))] == [b"%03d" % n for n in range(6)]
     area.stages.drop(KEY, 0)
-    assert len(area.files.names(FOLDER)) == 2
+    assert len(area.files.names(DIRECTORY)) == 2
     for _ in range(2):
         area.pass_time(0)
-    assert area.files.names(FOLDER) == []
+    assert area.files.names(DIRECTORY) == []
 
 
 def test_a_large_file_goes_piece_by_piece_turn_by_turn(
@@ -243,11 +243,11 @@ def test_a_large_file_goes_piece_by_piece_turn_by_turn(
 ) -> None:
     monkeypatch.setattr(stages, "STAGE_SWEEP_BYTES", 30)
     area.append(b"0123456789")
-    (name,) = area.files.names(FOLDER)
+    (name,) = area.files.names(DIRECTORY)
     area.stages.drop(KEY, 0)
     sizes = []
-    while area.files.names(FOLDER):
-        file = area.files.open(f"{FOLDER}/{name}")
+    while area.files.names(DIRECTORY):
+        file = area.files.open(f"{DIRECTORY}/{name}")
         sizes.append(file.size())
         file.close()
         area.pass_time(0)
@@ -323,7 +323,7 @@ def test_a_full_disk_refuses_a_piece_and_keeps_the_others() -> None:
 def test_octets_that_the_disk_has_changed_are_not_published(tmp_path: Path) -> None:
     area = Area(OsFiles(str(tmp_path)))
     area.append(b"one")
-    (path,) = (tmp_path / FOLDER).iterdir()
+    (path,) = (tmp_path / DIRECTORY).iterdir()
     path.write_bytes(b"oxe")
     with pytest.raises(Refusal, match="the disk has damaged batch 0 of publisher 'p'; send"):
         area.read((0, 1, 1))

@@ -44,7 +44,7 @@ def test_a_lock_is_given_back(tmp_path: Path) -> None:
             pass
 
 
-def test_a_checkpoint_that_is_no_folder_is_named(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_no_directory_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for place, said in ((file, "File exists"), (file / "deeper", "Not a directory")):

@@ -18,7 +18,7 @@ QUERIES = Path(__file__).with_name("queries.sql")
         ("SELECT * FROM source LATERAL VIEW explode(data.items) AS item", ("source",), ""),
         ("SELECT transform(xs, x -> x + 1), headers['x'] FROM source", ("source",), ""),
         ("WITH a AS (SELECT * FROM source) SELECT * FROM a", ("source",), ""),
-        ("SELECT * FROM parquet.`some/folder`", (), ""),
+        ("SELECT * FROM parquet.`some/directory`", (), ""),
         ("SELECT count(*) OVER (PARTITION BY a) FROM source", ("source",), ""),
         ("SELECT a, count(*) FROM source GROUP BY a", ("source",), "an aggregate"),
         ("SELECT window(t, '1 minute'), max(x) FROM s GROUP BY 1", ("s",), "an aggregate"),

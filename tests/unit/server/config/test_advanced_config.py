@@ -44,8 +44,8 @@ EXAMPLE = """\
 """
 
 
-def read(folder: Path, text: str) -> Any:
-    path = folder / "advanced.config"
+def read(directory: Path, text: str) -> Any:
+    path = directory / "advanced.config"
     path.write_text(text)
     return read_configuration({}, {}, path)
 

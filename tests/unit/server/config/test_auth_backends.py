@@ -9,11 +9,11 @@ import pytest
 from harebell.server.config import Config, ConfigError, Configuration, read_configuration
 
 
-def read(folder: Path, text: str, advanced: str = "") -> Configuration:
-    (folder / "rabbitmq.conf").write_text(text)
+def read(directory: Path, text: str, advanced: str = "") -> Configuration:
+    (directory / "rabbitmq.conf").write_text(text)
     if advanced:
-        (folder / "advanced.config").write_text(advanced)
-    return read_configuration({}, {}, folder)
+        (directory / "advanced.config").write_text(advanced)
+    return read_configuration({}, {}, directory)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from harebell.server.config import (
 from harebell.server.config.settings import BY_NAME, SETTINGS, switch
 
 
-def write(folder: Path, text: str) -> Path:
-    path = folder / "harebell.toml"
+def write(directory: Path, text: str) -> Path:
+    path = directory / "harebell.toml"
     path.write_text(text)
     return path
 

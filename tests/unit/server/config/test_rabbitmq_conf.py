@@ -56,15 +56,15 @@ log.file.rotation.size = 10485760
 """
 
 
-def read(folder: Path, text: str, environ: dict[str, str] | None = None) -> Any:
-    path = folder / "rabbitmq.conf"
+def read(directory: Path, text: str, environ: dict[str, str] | None = None) -> Any:
+    path = directory / "rabbitmq.conf"
     path.write_text(text)
     return read_configuration({}, environ or {}, path)
 
 
-def refusal(folder: Path, text: str, environ: dict[str, str] | None = None) -> str:
+def refusal(directory: Path, text: str, environ: dict[str, str] | None = None) -> str:
     with pytest.raises(ConfigError) as caught:
-        read(folder, text, environ)
+        read(directory, text, environ)
     return str(caught.value)
 
 
@@ -312,10 +312,10 @@ LINES = st.one_of(
 def test_a_converted_file_gives_the_same_configuration(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str]
 ) -> None:
-    folder = tmp_path_factory.mktemp("convert")
-    found = read(folder, "\n".join(lines) + "\n")
+    directory = tmp_path_factory.mktemp("convert")
+    found = read(directory, "\n".join(lines) + "\n")
     values = {name: getattr(found.config, name) for name in BY_NAME if name in found.places}
-    toml = folder / "harebell.toml"
+    toml = directory / "harebell.toml"
     toml.write_text(toml_document(values, secrets=True))
     assert read_configuration({}, {}, toml).config == found.config
     shown = toml_document(values)

@@ -40,7 +40,7 @@ def test_assignments_are_read_as_a_shell_reads_them(tmp_path: Path) -> None:
     ]
 
 
-def test_it_is_read_beside_the_files_of_its_folder(tmp_path: Path) -> None:
+def test_it_is_read_beside_the_files_of_its_directory(tmp_path: Path) -> None:
     (tmp_path / "rabbitmq.conf").write_text("heartbeat = 10\nlisteners.tcp.default = 5671\n")
     (tmp_path / "rabbitmq-env.conf").write_text("NODENAME=a@b\nNODE_PORT=5673\n")
     found = read_configuration({}, {}, tmp_path)

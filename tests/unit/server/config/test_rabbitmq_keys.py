@@ -80,8 +80,8 @@ HONOURED: list[tuple[str, str, Any]] = [
 ]
 
 
-def read(folder: Path, text: str) -> Any:
-    path = folder / "rabbitmq.conf"
+def read(directory: Path, text: str) -> Any:
+    path = directory / "rabbitmq.conf"
     path.write_text(text)
     return read_configuration({}, {}, path)
 

@@ -79,12 +79,12 @@ def test_text_is_measured_in_octets() -> None:
         settings.text("ö" * 128)
 
 
-def test_folders_and_files_may_start_at_home(
+def test_directories_and_files_may_start_at_home(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "x.pem").touch()
-    assert settings.folder("~/data") == tmp_path / "data"
+    assert settings.directory("~/data") == tmp_path / "data"
     assert settings.pem_file("~/x.pem") == str(tmp_path / "x.pem")
 
 

@@ -18,7 +18,7 @@ def test_what_is_reported_goes_on_and_errors_are_counted() -> None:
     }
     damage.report("error", "one")
     damage.report("error", "two")
-    files.make_folder("quarantine")
+    files.make_directory("quarantine")
     files.open("quarantine/copy.bin", create=True).close()
     assert damage.overview(files) == {
         "damage_reports": 2,

@@ -337,8 +337,8 @@ async def test_draining_gives_up_on_a_disk_that_stays_full() -> None:
 
 @run
 async def test_a_batch_that_is_only_writes_and_syncs_needs_no_python_thread() -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "a.seg"
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "a.seg"
         file = os.open(path, os.O_RDWR | os.O_CREAT)
         s = Setting()
         s.commit.work = Work(file, path, b"records")
@@ -368,8 +368,8 @@ async def test_a_write_of_it_that_fails_is_left_to_who_can_wait_for_room() -> No
 
 @run
 async def test_a_sync_of_it_that_fails_names_the_file_and_is_not_tried_again() -> None:
-    with TemporaryDirectory() as folder:
-        file = os.open(Path(folder) / "a.seg", os.O_RDWR | os.O_CREAT)
+    with TemporaryDirectory() as directory:
+        file = os.open(Path(directory) / "a.seg", os.O_RDWR | os.O_CREAT)
         reading, writing = os.pipe()
         s = Setting()
         waits = Waits(s.registry)
@@ -385,8 +385,8 @@ async def test_a_sync_of_it_that_fails_names_the_file_and_is_not_tried_again() -
 
 @run
 async def test_it_goes_the_long_way_while_syncs_are_put_off() -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "a.seg"
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "a.seg"
         file = os.open(path, os.O_RDWR | os.O_CREAT)
         s = Setting()
         s.commit.work = Work(file, path, b"records")

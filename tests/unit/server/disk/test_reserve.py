@@ -11,9 +11,9 @@ TOTAL = 64 << 20
 OCTETS = TOTAL // RESERVE_SHARE
 
 
-def kept(folder: Path) -> int:
+def kept(directory: Path) -> int:
     """Octets that are really taken on the disk."""
-    path = folder / NAME
+    path = directory / NAME
     return path.stat().st_blocks * 512 if path.exists() else 0
 
 

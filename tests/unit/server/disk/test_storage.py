@@ -20,11 +20,11 @@ QUEUE = {"kind": "classic", "identity": "", "auto_delete": False, "arguments": {
 
 
 class Opened:
-    """A storage on a folder, and what it reported."""
+    """A storage on a directory, and what it reported."""
 
-    def __init__(self, folder: Path, **keys: Any) -> None:
+    def __init__(self, directory: Path, **keys: Any) -> None:
         self.lines: list[tuple[str, str]] = []
-        config = Config(data_dir=folder, **keys)
+        config = Config(data_dir=directory, **keys)
         self.storage = Storage(
             config, Gauge(), lambda level, text: self.lines.append((level, text))
         )
@@ -105,7 +105,7 @@ def test_less_durability_is_said_at_the_start(durability: str, warned: int, tmp_
 
 def test_syncs_are_put_off_for_an_interval(tmp_path: Path) -> None:
     opened = Opened(tmp_path, durability="interval", durability_interval_ms=60_000)
-    assert opened.storage.sync_in() is not None, "the folder itself was made"
+    assert opened.storage.sync_in() is not None, "the directory itself was made"
     opened.storage.files.sync_owed(60_000)
     assert opened.storage.sync_in() is None
     fill(opened, 1)
@@ -178,7 +178,7 @@ def test_each_durability_has_its_own_interval(tmp_path: Path) -> None:
     store.set_durability("b" * 32, None)
     assert storage.sync_in() == 0
     storage.after_batch()
-    assert storage.files.owed() == [60_000], "the folder was synced, and will be again"
+    assert storage.files.owed() == [60_000], "the directory was synced, and will be again"
     storage.end()
 
 

@@ -13,7 +13,7 @@ from harebell.server.disk.syncfs import WholeSync, whole_sync
 
 
 def _mounted(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the system say that a folder is on such a file system."""
+    """Have the system say that a directory is on such a file system."""
     device = os.stat(tmp_path).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     table = tmp_path / "mountinfo"
@@ -54,7 +54,7 @@ def test_a_system_that_does_not_say_what_is_mounted_is_not_relied_on(
     assert whole_sync(str(tmp_path)) is None
 
 
-def test_a_failure_names_the_folder(tmp_path: Path) -> None:
+def test_a_failure_names_the_directory(tmp_path: Path) -> None:
     whole = WholeSync(str(tmp_path))
     whole.close()
     with pytest.raises(OSError, match="Bad file descriptor") as caught:

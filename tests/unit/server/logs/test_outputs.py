@@ -101,13 +101,13 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 LOGROTATE = Path("/usr/sbin/logrotate")
 
 
-def rotate(folder: Path, directives: str) -> None:
-    """Run logrotate once on the log in a folder."""
+def rotate(directory: Path, directives: str) -> None:
+    """Run logrotate once on the log in a directory."""
     assert LOGROTATE.exists(), "install logrotate (Debian's package)"
-    conf = folder / "logrotate.conf"
-    conf.write_text(f"{folder / 'h.log'} {{\n rotate 3\n{directives}\n}}\n")
+    conf = directory / "logrotate.conf"
+    conf.write_text(f"{directory / 'h.log'} {{\n rotate 3\n{directives}\n}}\n")
     conf.chmod(0o600)
-    command = [str(LOGROTATE), "--force", "--state", str(folder / "state"), str(conf)]
+    command = [str(LOGROTATE), "--force", "--state", str(directory / "state"), str(conf)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
 

@@ -255,35 +255,35 @@ def test_a_key_without_its_passphrase_is_a_sentence(made: Path) -> None:
 
 @pytest.fixture
 def changing(made: Path, tmp_path: Path) -> Iterator[tuple[RunningBroker, Path]]:
-    """A broker whose certificate can be replaced, and the folder with it."""
-    folder = tmp_path / "tls"
-    shutil.copytree(made, folder)
-    with running_broker(*flags(folder)) as broker:
-        yield broker, folder
+    """A broker whose certificate can be replaced, and the directory with it."""
+    directory = tmp_path / "tls"
+    shutil.copytree(made, directory)
+    with running_broker(*flags(directory)) as broker:
+        yield broker, directory
 
 
 def test_a_certificate_that_is_replaced_is_served_to_new_connections(
     changing: tuple[RunningBroker, Path],
 ) -> None:
-    broker, folder = changing
+    broker, directory = changing
     before = encrypted(broker)
     old = Talker(before).log_in()
-    os.replace(folder / "other.key", folder / "server.key")
-    os.replace(folder / "other.pem", folder / "server.pem")
+    os.replace(directory / "other.key", directory / "server.key")
+    os.replace(directory / "other.pem", directory / "server.pem")
     assert eventually(lambda: subject_of(encrypted(broker)) != subject_of(before)), broker.log
     assert eventually(lambda: "the TLS files were read again" in broker.log)
     old.open_channel()
 
 
 def test_a_bad_certificate_keeps_the_one_before(changing: tuple[RunningBroker, Path]) -> None:
-    broker, folder = changing
+    broker, directory = changing
     before = subject_of(encrypted(broker))
-    good = (folder / "server.pem").read_bytes()
-    (folder / "server.pem").write_text("no certificate\n")
+    good = (directory / "server.pem").read_bytes()
+    (directory / "server.pem").write_text("no certificate\n")
     assert eventually(lambda: "the TLS files from before stay in use" in broker.log)
-    assert eventually(lambda: f"cannot use the TLS files {folder / 'server.pem'}" in broker.log)
+    assert eventually(lambda: f"cannot use the TLS files {directory / 'server.pem'}" in broker.log)
     assert subject_of(encrypted(broker)) == before
-    (folder / "server.pem").write_bytes(good)
+    (directory / "server.pem").write_bytes(good)
     assert eventually(lambda: "the TLS files were read again" in broker.log)
 
 

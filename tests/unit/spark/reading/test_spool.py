@@ -119,12 +119,14 @@ def test_a_file_that_an_executor_does_not_see_is_explained(tmp_path: Path) -> No
     spool = filled(tmp_path, (0, 10))
     [partition] = spools.plan(tmp_path, spool.name, 0, 10, 1)
     spool.drop()
-    with pytest.raises(SpoolError, match="spoolDir must name a folder that the driver and every"):
+    with pytest.raises(
+        SpoolError, match="spoolDir must name a directory that the driver and every"
+    ):
         list(spools.read(partition, SCHEMA))
 
 
 def test_a_disk_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "file").write_text("no directory")
     spool = Spool(tmp_path / "file", SCHEMA)
     with pytest.raises(SpoolError, match="choose another place with the option spoolDir"):
         spool.write(0, batch(0, 1))

@@ -46,7 +46,7 @@ def test_the_archive_is_made_once_for_the_same_files(archive: Path) -> None:
 def test_a_python_without_harebell_finds_the_format_in_the_archive(
     archive: Path, tmp_path: Path, implementation: str
 ) -> None:
-    target = tmp_path / shipping.FOLDER
+    target = tmp_path / shipping.DIRECTORY
     zipfile.ZipFile(archive).extractall(target)
     # As in an executor: Spark and Arrow are there, and Harebell is only in the archive.
     others = tmp_path / "others"
@@ -61,7 +61,7 @@ def test_a_python_without_harebell_finds_the_format_in_the_archive(
         "print(pyspark_harebell.__file__, impl.chosen())"
     )
     environment = {name: value for name, value in os.environ.items() if name != "HAREBELL_IMPL"}
-    environment["PYTHONPATH"] = f"./{shipping.FOLDER}:{others}"
+    environment["PYTHONPATH"] = f"./{shipping.DIRECTORY}:{others}"
     if implementation:
         environment["HAREBELL_IMPL"] = implementation
     done = subprocess.run(
@@ -74,7 +74,7 @@ def test_a_python_without_harebell_finds_the_format_in_the_archive(
     )
     assert done.returncode == 0, done.stderr
     file, chosen = done.stdout.split()
-    assert file.startswith((str(target), f"./{shipping.FOLDER}"))
+    assert file.startswith((str(target), f"./{shipping.DIRECTORY}"))
     assert not implementation or chosen == implementation
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from harebell.spark.runtime.java import Java, SessionError
 from harebell.spark.runtime.spark_home_cache import (
-    cache_folder,
+    cache_directory,
     find_cache,
     installed_spark,
     make_overlay,
@@ -22,20 +22,20 @@ def cached(directory: Path, **more: str) -> dict[str, str]:
     return {"XDG_CACHE_HOME": str(directory), **more}
 
 
-def spark_folder(directory: Path) -> Path:
+def spark_directory(directory: Path) -> Path:
     (directory / "jars").mkdir(parents=True)
     (directory / "jars" / "one.jar").touch()
     return directory
 
 
 def test_the_cache_is_where_the_desktop_says(tmp_path: Path) -> None:
-    assert cache_folder(cached(tmp_path)) == tmp_path / "harebell" / "spark"
-    assert cache_folder({}) == Path.home() / ".cache" / "harebell" / "spark"
-    assert cache_folder({"XDG_CACHE_HOME": "relative"}) == cache_folder({})
+    assert cache_directory(cached(tmp_path)) == tmp_path / "harebell" / "spark"
+    assert cache_directory({}) == Path.home() / ".cache" / "harebell" / "spark"
+    assert cache_directory({"XDG_CACHE_HOME": "relative"}) == cache_directory({})
 
 
-def test_another_java_or_other_jars_have_another_folder(tmp_path: Path) -> None:
-    home = spark_folder(tmp_path / "spark")
+def test_another_java_or_other_jars_have_another_directory(tmp_path: Path) -> None:
+    home = spark_directory(tmp_path / "spark")
     environment = cached(tmp_path, SPARK_HOME=str(home))
     first = find_cache(JAVA, environment)
     assert find_cache(JAVA, environment) == first
@@ -71,7 +71,7 @@ def test_the_overlay_of_many_starts_at_once_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_spark_home_of_the_user_is_left_alone(tmp_path: Path) -> None:
-    home = spark_folder(tmp_path / "spark")
+    home = spark_directory(tmp_path / "spark")
     places = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(home)))
     assert places.given
     assert make_overlay(places) == home
@@ -85,5 +85,5 @@ def test_the_overlay_of_an_earlier_session_is_no_spark_home_of_the_user(tmp_path
 
 
 def test_a_spark_home_that_is_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match=f"{tmp_path} is no Spark: it has no folder jars"):
+    with pytest.raises(SessionError, match=f"{tmp_path} is no Spark: it has no directory jars"):
         find_cache(JAVA, cached(tmp_path / "cache", SPARK_HOME=str(tmp_path)))

@@ -13,7 +13,7 @@ from tests.sim.disk import SimDisk
 
 def segments(disk: SimDisk, count: int) -> list[Segment]:
     """Segments whose files exist."""
-    disk.make_folder("queues/a")
+    disk.make_directory("queues/a")
     found = [Segment("queues/a", number, 1) for number in range(count)]
     for segment in found:
         disk.open(segment.path, create=True).close()

@@ -10,13 +10,13 @@ from harebell.base.limits import LARGE_RECORD_BYTES, READ_HELD_BYTES, TRANSIENT_
 from harebell.base.work import Step
 from harebell.kernels.records import RecordBuffer
 from harebell.store.log.large_record import LargeRecord, read_large
-from tests.unit.store.stores import FOLDER, IDENTITY, NOW, Bench, message
+from tests.unit.store.stores import DIRECTORY, IDENTITY, NOW, Bench, message
 
 LARGE = b"0123456789abcdef" * (LARGE_RECORD_BYTES // 16) + b"odd"
 
 
 def rewritten(bench: Bench, name: str, at: int, octets: bytes) -> None:
-    path = f"{FOLDER}/{name}"
+    path = f"{DIRECTORY}/{name}"
     content = bytearray(bench.disk.content(path))
     content[at : at + len(octets)] = octets
     bench.disk.replace(path, content)
@@ -131,7 +131,7 @@ def test_what_is_cut_off_is_not_read() -> None:
     bench = Bench()
     bench.log().append(message(LARGE))
     bench.commit()
-    path = f"{FOLDER}/{bench.files()[0]}"
+    path = f"{DIRECTORY}/{bench.files()[0]}"
     size = int.from_bytes(bench.disk.content(path)[64:68], "little")
     assert read_large(bench.disk.open(path), 64, size, bench.log().seed) is not None
     for length in (66, 80, 5_000, LARGE_RECORD_BYTES):
@@ -233,7 +233,7 @@ def test_a_small_message_and_one_in_memory_are_not_far() -> None:
     turns.log.append(message(LARGE))
     assert [turns.log.far(at) for at in range(3)] == [True, False, False]
     assert not turns.log.far(99)
-    assert IDENTITY in turns.log.folder
+    assert IDENTITY in turns.log.directory
 
 
 def test_a_name_that_no_record_holds_leaves_the_log_as_it_was() -> None:

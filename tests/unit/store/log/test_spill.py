@@ -36,8 +36,8 @@ class Slices:
     def files(self) -> dict[str, int]:
         """What is on disk."""
         disk = self.bench.disk
-        folder = f"transient/{IDENTITY}"
-        return {name: disk.open(f"{folder}/{name}").size() for name in disk.names(folder)}
+        directory = f"transient/{IDENTITY}"
+        return {name: disk.open(f"{directory}/{name}").size() for name in disk.names(directory)}
 
     def go_on(self) -> None:
         """Do one slice of what waits."""

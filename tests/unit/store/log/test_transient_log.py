@@ -317,7 +317,7 @@ def test_what_many_logs_hold_together_is_not_written_once_for_each() -> None:
         published = message(bytes(LARGE))
         for log in logs:
             log.append(published)
-    assert all(bench.disk.names(log.folder) == [] for log in logs)
+    assert all(bench.disk.names(log.directory) == [] for log in logs)
     assert bench.gauge.used < count * (LARGE + 10_000)
     for log in logs:
         log.delete()
@@ -335,7 +335,7 @@ def test_a_log_whose_messages_nobody_else_holds_any_more_writes_again() -> None:
         log.delete()
     for _ in range(20):
         logs[0].append(message(bytes(LARGE)))
-    assert bench.disk.names(logs[0].folder)
+    assert bench.disk.names(logs[0].directory)
     assert bench.gauge.used == in_memory(logs[0])
 
 

@@ -45,9 +45,9 @@ class Line(NamedTuple):
 
 
 def _document(version: str, left_out: tuple[str, ...] = ()) -> dict[str, Line]:
-    folder = SPECS / version
-    assert folder.exists(), "apt-get install amqp-specs, or tools/setup.sh test"
-    (path,) = folder.glob("*.xml")
+    directory = SPECS / version
+    assert directory.exists(), "apt-get install amqp-specs, or tools/setup.sh test"
+    (path,) = directory.glob("*.xml")
     root = ET.parse(path).getroot()
     domains = {each.get("name", ""): each.get("type", "") for each in root.findall("domain")}
 
