@@ -188,7 +188,25 @@ DEFINITIONS = Noun(
     "Carry what is declared from one broker to another, also from and to RabbitMQ.",
     "definitions",
 )
-CONFIG = Noun("config", "Show, check, convert and reload the configuration of a broker.", "config")
+CONFIG = Noun(
+    "config",
+    "Show, check and convert configurations; reload or change that of a running broker.",
+    "config",
+)
+LISTENERS = Noun(
+    "listeners",
+    "Close the ports for AMQP of a running broker, and open them again.",
+    "operating",
+    also={"close": "suspend", "open": "resume"},
+)
+APP = Noun(
+    "app",
+    "Stop the broker within its running process, start it again, or remove what it has stored.",
+    "operating",
+)
+LOGS = Noun(
+    "logs", "Open the log files of a running broker anew.", "operating", also={"rotate": "reopen"}
+)
 
 NOUNS: dict[str, Noun] = {
     noun.name: noun
@@ -197,7 +215,7 @@ NOUNS: dict[str, Noun] = {
         *(TRANSACTIONS, LEASES, STAGES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),
-        CONFIG,
+        *(CONFIG, LISTENERS, APP, LOGS),
     )
 }
 """Every noun, in the order in which the command line shows them."""

@@ -13,6 +13,7 @@ from harebell.base.errors import ErrorKind, HarebellError
 from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
+    from harebell.admin.operation import Operation
     from harebell.auth.users import User, Users
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import AnyChannel
@@ -80,6 +81,7 @@ class AdminContext:
         login_attempts: counts logins.
         figures: returns the figures of `harebell status`; the app sets it.
         configuration: returns the configuration by keys, without secrets; the app sets it.
+        operation: stops, starts and changes the process; the app sets it.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class AdminContext:
         self.reload = reload
         self.figures: Callable[[], dict[str, Any]] = dict
         self.configuration: Callable[[], dict[str, Any]] = dict
+        self.operation: Operation
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 

@@ -12,7 +12,7 @@ import platform
 import signal
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from harebell import __version__
@@ -37,20 +37,23 @@ from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
+from harebell.server.client_service import STOPPED, ClientService
 from harebell.server.config import Config, Configuration, default_password, memory_octets
 from harebell.server.config.shown import shown_values
 from harebell.server.control import server as control_server
 from harebell.server.control.dispatcher import Dispatcher
+from harebell.server.disk.erasure import erase
 from harebell.server.disk.flusher import Flusher
 from harebell.server.disk.storage import Storage
 from harebell.server.file_limits import ask_for_more, most_open, shares
 from harebell.server.http.listening import HttpListener
 from harebell.server.http.serving import serve_http
 from harebell.server.logs.logger import Logger, PublishedLog
+from harebell.server.logs.outputs import log_paths
 from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
 from harebell.server.metrics.serving import serve_metrics
 from harebell.server.metrics.source import Source
-from harebell.server.net.listener import Listener, StartError, listen
+from harebell.server.net.listener import Listener, StartError, listen, reopened
 from harebell.server.net.tls import ServerTls
 from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
@@ -74,12 +77,15 @@ class App:
     Args:
         config: the configuration.
         logger: writes log lines.
+        closed: after a reset, the AMQP listeners that are opened when the broker is started.
 
     Raises:
         StoreError: the data directory is in use or unusable; the text is for the user.
     """
 
-    def __init__(self, config: Config, logger: Logger) -> None:
+    def __init__(
+        self, config: Config, logger: Logger, closed: list[Listener] | None = None
+    ) -> None:
         self.config = config
         self.clock: Callable[[], float] = time.monotonic
         self.loop = asyncio.get_running_loop()
@@ -152,6 +158,9 @@ class App:
             plan_of(config),
         )
         self.metrics_listeners: list[HttpListener] = []
+        self.service = ClientService(self, closed)
+        self.open_http: Callable[[], Awaitable[list[HttpListener]]]
+        self.reopened = lambda closed: reopened(self, closed)
 
     def _make_settings(self, config: Config, host: str) -> Settings:
         """Return the settings that all connections share."""
@@ -288,7 +297,10 @@ class App:
         Raises:
             StartError: an address cannot be used; the text is for the user.
         """
-        self.listeners = await listen(self)
+        stopped = self.service.state == STOPPED
+        if self.config.tls_cert is not None:
+            self.tls = ServerTls(self.config, self.logger.write)
+        self.listeners = [] if stopped else await listen(self)
         context = AdminContext(
             self.broker,
             self.users,
@@ -302,10 +314,13 @@ class App:
         )
         context.figures = self.overview
         context.configuration = lambda: shown_values(self.config)
+        context.operation = self.service
         dispatcher = Dispatcher(context, self.flush_soon)
-        self.http_listeners = await serve_http(
+        self.open_http = lambda: serve_http(
             self.config, self._tls_context, self.logger.write, context, dispatcher
         )
+        if not stopped:
+            self.http_listeners = await self.open_http()
         if self.http_listeners:
             self.take_samples()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
@@ -321,7 +336,7 @@ class App:
         self.flusher.look()
         self._tick_later()
         for number in (signal.SIGTERM, signal.SIGINT):
-            self.loop.add_signal_handler(number, self._stop.set)
+            self.loop.add_signal_handler(number, self._terminate)
         self.loop.add_signal_handler(signal.SIGHUP, self._hang_up)
 
     def _tls_context(self) -> ssl.SSLContext:
@@ -365,10 +380,19 @@ class App:
 
     def _trouble(self) -> str:
         """Return why clients cannot be served; "" if they can."""
-        return "the broker is stopping" if self._stop.is_set() else ""
+        return "the broker is stopping" if self._stop.is_set() else self.service.trouble
+
+    def end(self) -> None:
+        """End the broker soon, in an orderly way."""
+        self._stop.set()
+
+    def _terminate(self) -> None:
+        """End the broker and not begin anew (SIGTERM, SIGINT)."""
+        self.service.resetting = None
+        self.end()
 
     async def wait(self) -> None:
-        """Wait for SIGTERM or SIGINT."""
+        """Wait for SIGTERM, SIGINT or a reset."""
         await self._stop.wait()
 
     async def stop(self) -> None:
@@ -378,14 +402,7 @@ class App:
             listener.server.close()
         for http in self.http_listeners:
             await http.close()
-        now = self.clock()
-        for connection in list(self.registry.connections):
-            connection.force_close("shutdown", now)
-        self.flush_soon()
-        await self._let_them_read(now)
-        for connection in list(self.registry.connections):
-            if connection.transport is not None:
-                connection.transport.abort()
+        await self.close_connections("shutdown")
         self._sampling.stop()
         for handle in (self._ticking, self._alarm):
             if handle is not None:
@@ -397,6 +414,17 @@ class App:
             await served.close()
         self.broker.tick()
         await self._close_store()
+
+    async def close_connections(self, reason: str) -> None:
+        """Close every connection with a reason, and give its peer time to read it."""
+        now = self.clock()
+        for connection in list(self.registry.connections):
+            connection.force_close(reason, now)
+        self.flush_soon()
+        await self._let_them_read(now)
+        for connection in list(self.registry.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
 
     async def _let_them_read(self, began: float) -> None:
         """Wait until all output is in the kernel and long operations are finished.
@@ -600,6 +628,10 @@ class App:
             "pid": os.getpid(),
             "uptime_seconds": round(self.clock() - self.started_at, 3),
             "data_dir": str(self.config.data_dir),
+            "log_files": [str(path) for path in log_paths(self.config)],
+            "log_console": self.config.log_console_stdio if self.config.log_console else "",
+            "state": self.service.state,
+            "listeners_suspended": bool(self.service.closed),
             "listeners": [each.shown for each in self.addresses],
             "connections": len(connections),
             "channels": sum(len(connection.channels) for connection in connections),
@@ -648,6 +680,14 @@ async def _serve(
         logger.write("info", f"Server startup complete; {plugins} plugins started.")
         await app.wait()
         await app.stop()
+        while (resetting := app.service.resetting) is not None:
+            erase(app.config.data_dir)
+            app = App(app.config, logger, app.service.closed)
+            app.again = again
+            await app.start()
+            resetting.set_result(None)
+            await app.wait()
+            await app.stop()
     finally:
         logger.close()
     return 0

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from harebell.base.names import did_you_mean
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.config import Config, Configuration, memory_octets
-from harebell.server.config.settings import SETTINGS
+from harebell.server.config.errors import ConfigError
+from harebell.server.config.settings import ALIASES, BY_NAME, SETTINGS, Setting
+from harebell.server.config.shown import plain, toml_value
 from harebell.server.net.tls import tls_context
 
 if TYPE_CHECKING:
@@ -61,16 +64,7 @@ def reload(app: Running) -> dict[str, Any]:
     changed = [each.name for each in different if each.reloads]
     kept = [each.name for each in different if not each.reloads]
     merged = msgspec.structs.replace(old, **{name: getattr(new, name) for name in changed})
-    # First what may fail: nothing is half applied.
-    context = None if app.tls is None else tls_context(merged)
-    if any(name.startswith("log_") for name in changed):
-        app.logger.configure(merged)
-    if app.tls is not None and context is not None:
-        app.tls.use(merged, context)
-        app.logger.write("info", "the TLS files were read again, for connections from now on")
-    app.config = merged
-    for apply in {APPLIED[name]: None for name in changed if name in APPLIED}:
-        apply(app, merged)
+    _apply(app, merged, changed, reads_files=True)
     app.logger.reopen()
     for sentence in found.warnings:
         app.logger.write("warning", sentence)
@@ -81,6 +75,95 @@ def reload(app: Running) -> dict[str, Any]:
             "warning", f"these keys keep their values until a restart: {', '.join(kept)}"
         )
     return {"changed": changed, "restart_needed": kept, "warnings": found.warnings}
+
+
+def _apply(app: Running, config: Config, changed: list[str], *, reads_files: bool = False) -> None:
+    """Apply a configuration; first what may fail, so that nothing is half applied.
+
+    Args:
+        app: the running broker.
+        config: the new configuration.
+        changed: the keys whose values differ.
+        reads_files: whether the files of TLS are read also if their keys are the same.
+
+    Raises:
+        ConfigError: a log file cannot be written; nothing has changed.
+        StartError: the files of TLS are unusable; nothing has changed.
+    """
+    context = None
+    if app.tls is not None and (reads_files or any(name.startswith("tls_") for name in changed)):
+        context = tls_context(config)
+    if any(name.startswith("log_") for name in changed):
+        app.logger.configure(config)
+    if app.tls is not None and context is not None:
+        app.tls.use(config, context)
+        app.logger.write("info", "the TLS files were read again, for connections from now on")
+    app.config = config
+    for apply in {APPLIED[name]: None for name in changed if name in APPLIED}:
+        apply(app, config)
+
+
+def set_key(app: Running, key: str, text: str) -> dict[str, Any]:
+    """Give a key another value until a restart or the next reload.
+
+    Args:
+        app: the running broker.
+        key: the key; it has to be one that reloads.
+        text: the value, as it is written in an environment variable.
+
+    Returns:
+        "key" and "value".
+
+    Raises:
+        ConfigError: there is no such key, it needs a restart, or the value is wrong.
+        StartError: the files of TLS are unusable; nothing has changed.
+    """
+    setting = _changeable(key)
+    try:
+        value = setting.read(text)
+    except ValueError as error:
+        raise ConfigError(f"{setting.name} {error}") from None
+    return _with(app, setting, value, "until a restart")
+
+
+def unset_key(app: Running, key: str) -> dict[str, Any]:
+    """Give a key the value again that the configuration has for it.
+
+    Returns:
+        "key" and "value".
+
+    Raises:
+        ConfigError: there is no such key, it needs a restart, or a source is invalid.
+        StartError: the files of TLS are unusable; nothing has changed.
+    """
+    setting = _changeable(key)
+    config = app.config if app.again is None else app.again().config
+    return _with(app, setting, getattr(config, setting.name), "as it is configured")
+
+
+def _changeable(key: str) -> Setting:
+    """Return the setting of a key that a running broker can change.
+
+    Raises:
+        ConfigError: there is no such key, it needs a restart, or it is a secret.
+    """
+    setting = BY_NAME.get(ALIASES.get(key, key))
+    if setting is None:
+        raise ConfigError(f"there is no key {key!r}: {did_you_mean(key, BY_NAME, quote=chr(39))}")
+    if not setting.reloads:
+        raise ConfigError(
+            f"{setting.name} keeps its value until a restart: change it in the configuration"
+        )
+    if setting.secret:
+        raise ConfigError(f"{setting.name} is a secret: change it in the configuration and reload")
+    return setting
+
+
+def _with(app: Running, setting: Setting, value: Any, until: str) -> dict[str, Any]:
+    merged = msgspec.structs.replace(app.config, **{setting.name: value})
+    _apply(app, merged, [] if value == getattr(app.config, setting.name) else [setting.name])
+    app.logger.write("info", f"{setting.name} was set to {toml_value(value)}, {until}")
+    return {"key": setting.name, "value": plain(value)}
 
 
 def _users(app: Running, config: Config) -> None:

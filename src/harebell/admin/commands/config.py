@@ -40,3 +40,28 @@ def reload(context: AdminContext) -> Row:
         return context.reload()
     except HarebellError as error:
         raise CommandRefused(f"{error}; the configuration stays as it is") from None
+
+
+@CONFIG.command(verb="set", tag=ADMINISTRATOR, done="{key} is {value} until a restart or a reload")
+def set_key(context: AdminContext, key: str, value: str) -> Row:
+    """Give KEY another value in the running broker, until a restart or a reload.
+
+    VALUE is written as in an environment variable. Only keys that a reload can change are changed.
+    """
+    from harebell.base.errors import HarebellError
+
+    try:
+        return context.operation.set_key(key, value)
+    except HarebellError as error:
+        raise CommandRefused(str(error)) from None
+
+
+@CONFIG.command(verb="unset", tag=ADMINISTRATOR, done="{key} is {value}, as it is configured")
+def unset_key(context: AdminContext, key: str) -> Row:
+    """Give KEY the value again that the configuration has for it, after `config set`."""
+    from harebell.base.errors import HarebellError
+
+    try:
+        return context.operation.unset_key(key)
+    except HarebellError as error:
+        raise CommandRefused(str(error)) from None

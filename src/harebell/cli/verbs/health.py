@@ -53,6 +53,10 @@ class Checks:
 
     def running(self) -> None:
         """Check that it listens for clients."""
+        if self._overview["state"] != "running":
+            raise Unhealthy("the broker is stopped: `harebell app start`")
+        if self._overview["listeners_suspended"]:
+            raise Unhealthy("the listeners are suspended: `harebell listeners resume`")
         if not self._overview["listeners"]:
             raise Unhealthy("the broker does not listen for clients: it starts or stops")
 

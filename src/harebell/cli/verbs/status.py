@@ -67,6 +67,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("process", str(overview["pid"])),
         ("uptime", duration(overview["uptime_seconds"])),
         ("data directory", overview["data_dir"]),
+        *(("state", state) for state in _states(overview)),
         *(("listening on", address) for address in overview["listeners"]),
         ("connections", str(overview["connections"])),
         ("channels", str(overview["channels"])),
@@ -82,6 +83,13 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("blocked publishers", str(overview["blocked_connections"])),
         *lags,
     ]
+
+
+def _states(overview: dict[str, Any]) -> list[str]:
+    """Describe why clients cannot connect; empty if they can."""
+    if overview["state"] != "running":
+        return ["stopped: `harebell app start`"]
+    return ["suspended: `harebell listeners resume`"] if overview["listeners_suspended"] else []
 
 
 def _disk(overview: dict[str, Any]) -> str:

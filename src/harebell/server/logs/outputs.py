@@ -220,6 +220,12 @@ def log_path(config: Config) -> Path | None:
     return (config.log_dir or config.data_dir / "log") / config.log_file
 
 
+def log_paths(config: Config) -> list[Path]:
+    """Return the paths of all log files, the one of `log_file` first."""
+    path = log_path(config)
+    return [] if path is None else [path]
+
+
 def outputs_of(config: Config) -> dict[str, Output]:
     """Open the configured outputs.
 

@@ -35,12 +35,14 @@ class Listener:
         host: the address bound to.
         port: the port bound to, also if port 0 was configured.
         server: the asyncio server or `Acceptor`.
+        asked: the host that was configured.
     """
 
     scheme: str
     host: str
     port: int
     server: asyncio.Server | Acceptor
+    asked: str
 
     @property
     def shown(self) -> str:
@@ -119,7 +121,24 @@ async def _open(
         why = _WHY.get(error.errno or 0, f"cannot be listened on: {error.strerror or error}")
         raise StartError(f"{host}:{port} {why}") from None
     there = server.sockets[0].getsockname()
-    return Listener(scheme or ("amqps" if tls else "amqp"), there[0], there[1], server)
+    return Listener(scheme or ("amqps" if tls else "amqp"), there[0], there[1], server, host)
+
+
+async def reopened(app: App, closed: Listener) -> Listener:
+    """Open a listener again that was closed, at the same port.
+
+    Raises:
+        StartError: the address cannot be bound.
+    """
+    tls = app.tls if closed.scheme == "amqps" else None
+    listener = await _open(app, closed.asked, closed.port, tls, closed.scheme)
+    _announce(app, listener)
+    return listener
+
+
+def _announce(app: App, listener: Listener) -> None:
+    what = "TLS (SSL)" if listener.scheme == "amqps" else "TCP"
+    app.logger.write("info", f"started {what} listener on {listener.address}")
 
 
 async def listen(app: App) -> list[Listener]:
@@ -132,8 +151,6 @@ async def listen(app: App) -> list[Listener]:
     listeners = []
     if config.port is not None:
         listeners.append(await _open(app, config.host, config.port, None))
-    if config.tls_cert is not None:
-        app.tls = ServerTls(config, app.logger.write)
     if config.tls_port is not None:
         host = config.tls_host or config.host
         listeners.append(await _open(app, host, config.tls_port, app.tls))
@@ -141,6 +158,5 @@ async def listen(app: App) -> list[Listener]:
         tls = app.tls if scheme == "amqps" else None
         listeners.append(await _open(app, host, port, tls, scheme))
     for listener in listeners:
-        what = "TLS (SSL)" if listener.scheme == "amqps" else "TCP"
-        app.logger.write("info", f"started {what} listener on {listener.address}")
+        _announce(app, listener)
     return listeners

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harebell.admin.node import FIGURES, Listening, NodeFacts
 from harebell.auth.sasl.exchanges import USUAL
 from harebell.server.file_limits import most_open
+from harebell.server.logs.outputs import log_paths
 from harebell.server.net.certificate import certificates_in
 from harebell.server.statistics.process import figures
 
@@ -78,6 +79,7 @@ def facts(app: App) -> NodeFacts:
         uptime_ms=round((app.clock() - app.started_at) * _MS),
         processors=len(os.sched_getaffinity(0)),
         data_dir=str(config.data_dir),
+        log_files=tuple(str(path) for path in log_paths(config)),
         rabbitmq_version=config.compat_version,
         auth_mechanisms=tuple(app.settings.mechanisms or USUAL),
         fd_total=most_open(),

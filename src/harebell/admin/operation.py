@@ -1,0 +1,37 @@
+"""What commands do to the process of a broker as a whole; the server does it."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+
+class Operation(Protocol):
+    """Opens and closes the service of clients, and changes keys of the configuration.
+
+    A future is done when the work is; it raises a `HarebellError` if that failed.
+    """
+
+    def suspend(self) -> None:
+        """Close the AMQP listeners; connections stay."""
+
+    def resume(self) -> Future[None]:
+        """Open the AMQP listeners again, at the addresses that they had."""
+
+    def stop(self) -> Future[None]:
+        """Close all listeners but that of metrics and probes, and every connection."""
+
+    def start(self) -> Future[None]:
+        """Open what `stop` has closed."""
+
+    def reset(self) -> Future[None]:
+        """Remove everything that is stored; the broker has to be stopped."""
+
+    def set_key(self, key: str, value: str) -> dict[str, Any]:
+        """Give a key of the configuration another value until a restart or a reload."""
+
+    def unset_key(self, key: str) -> dict[str, Any]:
+        """Give a key the value again that the configuration has for it."""
+
+    def reopen_logs(self) -> None:
+        """Open the log files anew by their names."""

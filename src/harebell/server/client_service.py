@@ -1,0 +1,168 @@
+"""Close and open what clients connect to, while the process and its control socket stay.
+
+    running --suspend--> running without AMQP listeners --resume--> running
+    running --stop--> stopped --start--> running
+    stopped --reset--> the process begins anew on an empty data directory, stopped
+
+These are RabbitMQ's `suspend_listeners`, `stop_app` and `reset`. The listener of metrics and probes
+stays open in every state: a probe of liveness must not end a broker that an operator has stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harebell.admin.context import CommandRefused
+from harebell.server.reloading import Running, set_key, unset_key
+
+if TYPE_CHECKING:
+    from harebell.server.http.listening import HttpListener
+
+RUNNING = "running"
+STOPPED = "stopped"
+
+
+class Served(Running, Protocol):
+    """The parts of a broker that are closed and opened: see `harebell.server.app.App`."""
+
+    loop: asyncio.AbstractEventLoop
+    listeners: list[Any]
+    http_listeners: list[HttpListener]
+    open_http: Callable[[], Awaitable[list[HttpListener]]]
+    reopened: Callable[[Any], Awaitable[Any]]
+
+    def end(self) -> None:
+        """End the broker soon, in an orderly way."""
+
+    async def close_connections(self, reason: str) -> None:
+        """Close every connection with a reason."""
+
+
+class ClientService:
+    """The service of the clients of a broker.
+
+    Args:
+        app: the broker.
+        closed: AMQP listeners that are closed from the start, because the broker was reset.
+
+    Attributes:
+        state: "running" or "stopped".
+        closed: the AMQP listeners to open again; empty while they are open.
+        resetting: done when the process has begun anew; None if it does not begin anew.
+    """
+
+    def __init__(self, app: Served, closed: list[Any] | None = None) -> None:
+        self._app = app
+        self.state = RUNNING if closed is None else STOPPED
+        self.closed = closed or []
+        self.resetting: Future[None] | None = None
+
+    @property
+    def trouble(self) -> str:
+        """Return why clients cannot connect; "" if they can."""
+        if self.state == STOPPED:
+            return "the broker is stopped: `harebell app start`"
+        return "the listeners are suspended: `harebell listeners resume`" if self.closed else ""
+
+    def suspend(self) -> None:
+        """Close the AMQP listeners; connections stay."""
+        app = self._app
+        for listener in app.listeners:
+            listener.server.close()
+        self.closed += app.listeners
+        app.listeners = []
+        app.logger.write(
+            "warning", "Suspended all listeners and will no longer accept client connections"
+        )
+
+    def resume(self) -> Future[None]:
+        """Open the AMQP listeners again, at the addresses that they had."""
+        if self.state == STOPPED:
+            raise CommandRefused(f"no listener is opened: {self.trouble}")
+        return asyncio.run_coroutine_threadsafe(self._resume(), self._app.loop)
+
+    async def _resume(self) -> None:
+        """Open every closed listener, or none.
+
+        Raises:
+            StartError: an address is in use.
+        """
+        app = self._app
+        opened: list[Any] = []
+        try:
+            for listener in self.closed:
+                opened += [await app.reopened(listener)]
+        except Exception:
+            for listener in opened:
+                listener.server.close()
+            raise
+        self.closed = []
+        app.listeners += opened
+        app.logger.write(
+            "warning", "Resumed all listeners and will accept client connections again"
+        )
+
+    def stop(self) -> Future[None]:
+        """Close the listeners of AMQP and the HTTP API, and every connection."""
+        return asyncio.run_coroutine_threadsafe(self._stop(), self._app.loop)
+
+    async def _stop(self) -> None:
+        if self.state == STOPPED:
+            return
+        app = self._app
+        self.state = STOPPED
+        self.suspend()
+        http, app.http_listeners = app.http_listeners, []
+        for each in http:
+            await each.close()
+        await app.close_connections("the broker was stopped by an operator")
+        app.logger.write("info", "the broker is stopped: `harebell app start` starts it again")
+
+    def start(self) -> Future[None]:
+        """Open what `stop` has closed."""
+        return asyncio.run_coroutine_threadsafe(self._start(), self._app.loop)
+
+    async def _start(self) -> None:
+        """Open the listeners of the HTTP API and AMQP; if one cannot be opened, none is.
+
+        Raises:
+            StartError: an address is in use.
+        """
+        if self.state == RUNNING:
+            return
+        app = self._app
+        app.http_listeners = await app.open_http()
+        self.state = RUNNING
+        try:
+            await self._resume()
+        except Exception:
+            self.state = STOPPED
+            http, app.http_listeners = app.http_listeners, []
+            for each in http:
+                await each.close()
+            raise
+        app.logger.write("info", "the broker is started again")
+
+    def reset(self) -> Future[None]:
+        """Begin the process anew on an empty data directory, stopped."""
+        if self.state != STOPPED:
+            raise CommandRefused("the broker is running: stop it with `harebell app stop` first")
+        self._app.logger.write("warning", "everything that is stored is removed")
+        self.resetting = Future()
+        self._app.end()
+        return self.resetting
+
+    def set_key(self, key: str, value: str) -> dict[str, Any]:
+        """Give a key of the configuration another value until a restart or a reload."""
+        return set_key(self._app, key, value)
+
+    def unset_key(self, key: str) -> dict[str, Any]:
+        """Give a key the value again that the configuration has for it."""
+        return unset_key(self._app, key)
+
+    def reopen_logs(self) -> None:
+        """Open the log files anew by their names."""
+        self._app.logger.reopen()

@@ -1,0 +1,172 @@
+"""A broker that is suspended, stopped, reset and changed while its process runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pika
+import pytest
+from pika.exceptions import AMQPError
+
+from tests.ports import free_port
+from tests.running import RunningBroker, command, environment, running_broker
+
+
+@pytest.fixture
+def metrics_port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def broker(metrics_port: int) -> Iterator[RunningBroker]:
+    with running_broker("--metrics-port", str(metrics_port)) as running:
+        yield running
+
+
+def asked(broker: RunningBroker, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [command(), *words, "--data-dir", str(broker.data_dir)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+
+
+def done(broker: RunningBroker, *words: str) -> str:
+    result = asked(broker, *words)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout.strip()
+
+
+def connected(broker: RunningBroker) -> pika.BlockingConnection:
+    return pika.BlockingConnection(pika.URLParameters(broker.address()))
+
+
+def takes_connections(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_suspended_listeners_leave_connections_and_come_back_at_their_port(
+    broker: RunningBroker, metrics_port: int
+) -> None:
+    with connected(broker) as connection:
+        channel = connection.channel()
+        done(broker, "listeners", "suspend")
+        assert not takes_connections(broker.port)
+        channel.queue_declare("still-served")
+        unhealthy = asked(broker, "health")
+        assert unhealthy.returncode == 1
+        assert "listeners are suspended" in unhealthy.stderr
+        assert "suspended" in done(broker, "status")
+        done(broker, "listeners", "resume")
+    with connected(broker) as connection:
+        connection.channel().queue_declare("still-served", passive=True)
+    assert done(broker, "health").startswith("healthy")
+
+
+def test_listeners_whose_port_was_taken_meanwhile_stay_closed_with_the_reason(
+    broker: RunningBroker,
+) -> None:
+    done(broker, "listeners", "suspend")
+    with socket.create_server(("127.0.0.1", broker.port)):
+        refused = asked(broker, "listeners", "resume")
+    assert refused.returncode == 1
+    assert f":{broker.port} is in use already" in refused.stderr
+    done(broker, "listeners", "resume")
+    assert takes_connections(broker.port)
+
+
+def test_a_stopped_broker_closes_its_connections_and_keeps_what_is_stored(
+    broker: RunningBroker, metrics_port: int
+) -> None:
+    connection = connected(broker)
+    channel = connection.channel()
+    channel.queue_declare("kept", durable=True)
+    channel.confirm_delivery()
+    channel.basic_publish("", "kept", b"body", pika.BasicProperties(delivery_mode=2))
+    done(broker, "app", "stop")
+    with pytest.raises(AMQPError):
+        connection.process_data_events(5)
+    assert not takes_connections(broker.port)
+    with urlopen(f"http://127.0.0.1:{metrics_port}/health/live") as answer:
+        assert answer.status == 200
+    with pytest.raises(HTTPError, match="503"):
+        urlopen(f"http://127.0.0.1:{metrics_port}/health/ready")
+    done(broker, "app", "stop")
+    done(broker, "app", "start")
+    with connected(broker) as connection:
+        _, _, body = connection.channel().basic_get("kept", auto_ack=True)
+        assert body == b"body"
+
+
+def test_a_reset_removes_everything_but_the_process_and_its_ports(broker: RunningBroker) -> None:
+    done(broker, "vhosts", "add", "orders")
+    with connected(broker) as connection:
+        connection.channel().queue_declare("gone", durable=True)
+    refused = asked(broker, "app", "reset")
+    assert refused.returncode == 1
+    assert "stop it with `harebell app stop` first" in refused.stderr
+    pid = json.loads(done(broker, "status", "--json"))["pid"]
+    done(broker, "app", "stop")
+    done(broker, "app", "reset")
+    assert not takes_connections(broker.port)
+    done(broker, "app", "start")
+    assert json.loads(done(broker, "status", "--json"))["pid"] == pid
+    with connected(broker) as connection, pytest.raises(AMQPError):
+        connection.channel().queue_declare("gone", passive=True)
+    assert [row["name"] for row in json.loads(done(broker, "vhosts", "list", "--json"))] == ["/"]
+    with connected(broker) as connection:
+        connection.channel().queue_declare("again", durable=True)
+    assert broker.stop() == 0
+
+
+def test_a_broker_that_is_killed_after_a_reset_starts_empty(tmp_path: Path) -> None:
+    data_dir = str(tmp_path / "data")
+    with running_broker("--data-dir", data_dir) as running:
+        with connected(running) as connection:
+            connection.channel().queue_declare("gone", durable=True)
+        done(running, "app", "stop")
+        done(running, "app", "reset")
+        os.kill(running.pid, signal.SIGKILL)
+        running.process.wait()
+    with running_broker("--data-dir", data_dir) as running:
+        assert json.loads(done(running, "queues", "list", "--json")) == []
+
+
+def test_a_key_is_set_until_it_is_unset(broker: RunningBroker) -> None:
+    assert done(broker, "config", "set", "log_level", "debug").startswith("log_level is debug")
+    done(broker, "config", "set", "memory_high_watermark", "1MB")
+    status = json.loads(done(broker, "status", "--json"))
+    assert status["memory_high_watermark_bytes"] == 1_000_000
+    done(broker, "config", "unset", "memory_high_watermark")
+    status = json.loads(done(broker, "status", "--json"))
+    assert status["memory_high_watermark_bytes"] > 1_000_000
+    assert "1 key changed: log_level" in done(broker, "config", "reload")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("log_levle", "debug", "did you mean 'log_level'"),
+        ("port", "5672", "keeps its value until a restart"),
+        ("tls_key_password", "x", "is a secret"),
+        ("log_level", "loud", "must be one of debug, info"),
+    ],
+)
+def test_a_key_that_cannot_be_set_is_refused_with_the_reason(
+    broker: RunningBroker, key: str, value: str, reason: str
+) -> None:
+    refused = asked(broker, "config", "set", key, value)
+    assert refused.returncode == 1
+    assert reason in refused.stderr
