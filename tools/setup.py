@@ -32,7 +32,7 @@ NODE = ROOT / "tests" / "interop" / "node"
 EXTRAS = {
     "run": ("management",),
     "demo": ("management", "spark", "demo"),
-    "test": ("management", "dev", "spark", "demo", "interop", "fuzz"),
+    "test": ("management", "dev", "spark", "delta", "iceberg", "demo", "interop", "fuzz"),
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 _CLIENT = ("channel", "connection", "consumer", "requests")
 
 FUNNELS: dict[str, str] = {
+    "src/harebell/pipeline/sinks/iceberg_catalog.py": "errors of every catalog and file system",
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",
     "src/harebell/front/amqp_0_10_transitional/dtx_errors.py": "an error in a branch ends the "

@@ -522,6 +522,10 @@ PIPELINE_POLL_SECONDS = 0.5
 PIPELINE_BAD_ROWS = 100_000
 """Most bad rows of one micro-batch that are sent to a dead-letter exchange; more mean a wrong
 schema, and stop the pipeline."""
+LAKE_SMALL_FILE_BYTES = 64 * 1_048_576
+"""Size below which a file of an Iceberg table is merged with others."""
+LAKE_COMPACTION_BYTES = 128 * 1_048_576
+"""Most bytes of such files that are merged at a time: they pass through memory."""
 TAKEN_MESSAGES = 500_000
 """Most messages of a queue that a DELETE, MOVE or RETRY examines: it holds them meanwhile."""
 TAKEN_BYTES = 536_870_912

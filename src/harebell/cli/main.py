@@ -31,6 +31,7 @@ VERBS = {
     **{noun.name: noun.summary.partition("\n")[0] for noun in NOUNS.values()},
     "pipeline": "Run pipelines: queues through SQL into exchanges, tables and files.",
     "sql": "Ask queues and tables with SQL, or delete, move and retry messages with it.",
+    "lake": "Look after the Delta and Iceberg tables that pipelines write.",
     "spark": "See whether Spark can run here, and make it start faster.",
     "store": "Look into the data directory of a broker that does not run.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",

@@ -13,6 +13,7 @@ from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sinks import staging
 from harebell.pipeline.sinks.delta import DeltaSink
 from harebell.pipeline.sinks.parquet import ParquetSink
+from harebell.pipeline.sinks.table_form import TableForm
 
 NOTHING: Any = None
 """It is refused before the rows are looked at."""
@@ -29,4 +30,4 @@ def test_a_delta_table_is_not_begun_where_a_pipeline_has_plain_files(tmp_path: P
     note.parent.mkdir()
     note.write_text('{"batch": 0, "moves": []}')
     with pytest.raises(PipelineError, match="has Parquet files, which a Delta table there would"):
-        DeltaSink(tmp_path, "other", ()).write(NOTHING, 0)
+        DeltaSink(tmp_path, "other", None, TableForm()).write(NOTHING, 0)

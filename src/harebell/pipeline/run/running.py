@@ -23,7 +23,7 @@ from harebell.pipeline.run.failures import reason_of, unreached
 from harebell.pipeline.run.frames import as_dead_letters
 from harebell.pipeline.run.lags import lags
 from harebell.pipeline.sinks.exchange import ExchangeSink
-from harebell.pipeline.sinks.factory import BatchSink, made
+from harebell.pipeline.sinks.factory import BatchSink, check_libraries, made
 from harebell.pipeline.spec.description import Description, Source
 from harebell.pipeline.spec.values import interval_of
 
@@ -142,6 +142,7 @@ class PipelineRun:
     def _begin(self) -> StreamingQuery:
         pipeline = self._pipeline
         spark = self._spark
+        check_libraries(pipeline)
         frames.ship_modules(spark, pipeline)
         read = {each.name: frames.stream_of(spark, each) for each in pipeline.sources}
         if pipeline.per_batch:

@@ -7,11 +7,17 @@ written again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sinks import staging
+from harebell.pipeline.sinks.evolving import check_partitions, new_columns
+from harebell.pipeline.sinks.known_table import KnownTable
+from harebell.pipeline.sinks.table_form import TableForm
+from harebell.pipeline.sinks.uncommitted import UncommittedFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,7 +32,7 @@ def delta() -> Any:
     try:
         import deltalake
     except ImportError:
-        raise PipelineError("Delta tables need deltalake: pip install 'harebell[spark]'") from None
+        raise PipelineError("Delta tables need deltalake: pip install 'harebell[delta]'") from None
     return deltalake
 
 
@@ -36,44 +42,63 @@ class DeltaSink:
     Args:
         path: its directory.
         transaction: permanent name of this sink of this query.
-        partition_by: columns that become directories.
-        compact_every: number of batches after which small files are merged; 0 for never.
+        known: which table the query has written to; None if it has no checkpoint.
+        form: partitions, mode, schema evolution and compaction.
     """
 
     def __init__(
-        self, path: Path, transaction: str, partition_by: tuple[str, ...], compact_every: int = 0
+        self, path: Path, transaction: str, known: KnownTable | None, form: TableForm
     ) -> None:
         self._path = path
         self._transaction = transaction
         self._key = staging.key_of(transaction)
-        self._partition_by = partition_by
-        self._compact_every = compact_every
+        self._known = known
+        self._form = form
         self._since = 0
 
     def write(self, frame: DataFrame, batch: int) -> int:
         """Write a batch, unless the log has it; return the number of rows written.
 
         Raises:
-            PipelineError: the table has other columns, or the directory has plain Parquet files.
+            PipelineError: the table has other columns, it is gone, it cannot be written, or the
+                directory has plain Parquet files.
         """
+        with one_sentence(self._path):
+            return self._write(frame, batch)
+
+    def _write(self, frame: DataFrame, batch: int) -> int:
         table = self._table()
         if table is None and any((self._path / staging.HIDDEN).glob("*.json")):
             raise PipelineError(
                 f"the directory {self._path} has Parquet files, which a Delta table there would "
                 "not have: write to it as parquet, or to another directory"
             )
-        if table is not None:
-            last = table.transaction_version(self._transaction)
-            if last is not None and last >= batch:
-                staging.pass_over(frame)
-                return 0
+        if self._known is not None:
+            identity = None if table is None else str(table.metadata().id)
+            self._known.check(identity, f"Delta table {self._path}")
+        last = None if table is None else table.transaction_version(self._transaction)
+        moved = UncommittedFiles(
+            self._path / staging.HIDDEN / f"{self._key}.moved",
+            lambda name: (self._path / name).unlink(missing_ok=True),
+        )
+        moved.settle(last)
+        if last is not None and last >= batch:
+            staging.clear(self._path, self._key)
+            staging.pass_over(frame)
+            return 0
+        check_partitions(self._form.partition_by, frame.columns, f"Delta table {self._path}")
         schema = delta().Schema.from_json(frame.schema.json())
         if table is not None:
-            self._check(table, schema)
-        files = staging.stage(frame, self._path, self._key, self._partition_by)
-        if files:
-            self._add(table, schema, files, batch)
-        staging.clear(self._path, self._key)
+            self._evolve(table, schema)
+        staging.prepare(self._path)
+        try:
+            files = staging.stage(frame, self._path, self._key, self._form.partition_by)
+            if files or (self._form.overwrite and table is not None):
+                self._add(table, schema, files, batch, moved)
+        finally:
+            staging.clear(self._path, self._key)
+        if files and self._known is not None:
+            self._known.store(str(delta().DeltaTable(str(self._path)).metadata().id))
         self._compact(table is not None and bool(files))
         return sum(each.rows for each in files)
 
@@ -83,43 +108,59 @@ class DeltaSink:
             return None
         return lake.DeltaTable(str(self._path))
 
-    def _check(self, table: Any, schema: Any) -> None:
-        """Check that rows have the table's columns.
+    def _evolve(self, table: Any, schema: Any) -> None:
+        """Check that rows have the table's columns, and add those that it lacks.
 
         Raises:
             PipelineError: which columns differ.
         """
-        has = {field.name: str(field.type) for field in table.schema().fields}
-        gets = {field.name: str(field.type) for field in schema.fields}
-        if has != gets:
-            names = [name for name in {**has, **gets} if has.get(name) != gets.get(name)]
-            unlike = ", ".join(
-                f"{name} is {_said(has.get(name))} there and {_said(gets.get(name))} here"
-                for name in names
-            )
-            raise PipelineError(
-                f"the Delta table {self._path} has other columns: {unlike}; change the steps, or "
-                "write to another table"
-            )
+        has = {field.name: _typed(field.type) for field in table.schema().fields}
+        gets = {field.name: _typed(field.type) for field in schema.fields}
+        what = f"Delta table {self._path}"
+        added = new_columns(has, gets, what, merge=self._form.merge_schema)
         parts = tuple(table.metadata().partition_columns)
-        if parts != self._partition_by:
+        if parts != self._form.partition_by:
             raise PipelineError(
-                f"the Delta table {self._path} is partitioned by {', '.join(parts) or 'nothing'}; "
-                f"partitionBy says {', '.join(self._partition_by) or 'nothing'}"
+                f"the {what} is partitioned by {', '.join(parts) or 'nothing'}; "
+                f"partitionBy says {', '.join(self._form.partition_by) or 'nothing'}"
             )
+        if added:
+            # A version of its own: a batch that is repeated after it finds the columns there.
+            new = delta().Field
+            kinds = {field.name: field.type for field in schema.fields}
+            table.alter.add_columns([new(name, kinds[name], nullable=True) for name in added])
+            table.update_incremental()
 
-    def _add(self, table: Any, schema: Any, files: list[staging.StagedFile], batch: int) -> None:
-        from deltalake.transaction import (
-            AddAction,
-            CommitProperties,
-            Transaction,
-            create_table_with_add_actions,
-        )
+    def _add(
+        self,
+        table: Any,
+        schema: Any,
+        files: list[staging.StagedFile],
+        batch: int,
+        moved: UncommittedFiles,
+    ) -> None:
+        from deltalake.transaction import CommitProperties, Transaction
 
-        moves = [(each.path, self._path / each.final) for each in files]
+        moved.begin(batch, [each.final for each in files])
         for each in files:
             staging.sync(each.path)
-        staging.move(moves)
+        properties = CommitProperties(
+            app_transactions=[Transaction(self._transaction, batch)], max_commit_retries=20
+        )
+        try:
+            staging.move([(each.path, self._path / each.final) for each in files])
+            self._commit(table, schema, files, properties)
+        except BaseException:
+            found = self._table()
+            moved.settle(None if found is None else found.transaction_version(self._transaction))
+            raise
+        moved.end()
+
+    def _commit(
+        self, table: Any, schema: Any, files: list[staging.StagedFile], properties: Any
+    ) -> None:
+        from deltalake.transaction import AddAction, create_table_with_add_actions
+
         adds = [
             AddAction(
                 each.final,
@@ -131,24 +172,41 @@ class DeltaSink:
             )
             for each in files
         ]
-        properties = CommitProperties(
-            app_transactions=[Transaction(self._transaction, batch)], max_commit_retries=20
-        )
-        parts = list(self._partition_by)
+        parts = list(self._form.partition_by)
         if table is None:
             create_table_with_add_actions(
                 str(self._path), schema, adds, partition_by=parts, commit_properties=properties
             )
         else:
+            mode: Any = "overwrite" if self._form.overwrite else "append"
             table.create_write_transaction(
-                adds, "append", schema, partition_by=parts, commit_properties=properties
+                adds, mode, table.schema(), partition_by=parts, commit_properties=properties
             )
 
     def _compact(self, grown: bool) -> None:
         self._since += grown
-        if self._compact_every and self._since >= self._compact_every:
-            compact(self._path)
+        if self._form.compact_every and self._since >= self._form.compact_every:
+            from deltalake.exceptions import CommitFailedError
+
+            # Another writer changed the same files: the next compaction takes them.
+            with suppress(CommitFailedError):
+                compact(self._path)
             self._since = 0
+
+
+@contextmanager
+def one_sentence(path: Path) -> Iterator[None]:
+    """Convert errors of the file system and of delta-rs."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (OSError, DeltaError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise PipelineError(
+            f"the Delta table {path} cannot be written: {reason}; a micro-batch is not lost by "
+            "this, and is written when the pipeline runs again"
+        ) from error
 
 
 def compact(path: Path) -> dict[str, Any]:
@@ -158,5 +216,6 @@ def compact(path: Path) -> dict[str, Any]:
     return done
 
 
-def _said(kind: str | None) -> str:
-    return "missing" if kind is None else kind
+def _typed(kind: Any) -> str:
+    """Return a type as text: `double`, or the JSON of a nested one."""
+    return str(kind.to_json()).strip('"')

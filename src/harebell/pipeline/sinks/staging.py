@@ -77,6 +77,19 @@ def stage(
     return _files(directory)
 
 
+def prepare(table: Path) -> None:
+    """Create the directory for staged files, so that Python names what hinders it.
+
+    Raises:
+        OSError: it cannot be created or written.
+    """
+    directory = table / HIDDEN
+    directory.mkdir(parents=True, exist_ok=True)
+    probe = directory / uuid.uuid4().hex
+    probe.touch()
+    probe.unlink()
+
+
 def pass_over(frame: DataFrame) -> None:
     """Compute a batch that is in the table already, and discard the result.
 

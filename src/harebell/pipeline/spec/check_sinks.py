@@ -9,19 +9,33 @@ from pathlib import Path
 from harebell.base.names import did_you_mean
 from harebell.pipeline.errors import Complaints
 from harebell.pipeline.sinks.exchange import EXPRESSION
+from harebell.pipeline.sinks.iceberg_catalog import PROPERTY, placed, wrong_catalog, wrong_table
+from harebell.pipeline.sinks.table_form import MODES
 from harebell.pipeline.spec import statements
 from harebell.pipeline.spec.description import Sink
-from harebell.pipeline.spec.values import directory_of, flag_of, list_of, text_of, whole_of, written
+from harebell.pipeline.spec.values import (
+    directory_of,
+    flag_of,
+    list_of,
+    text_of,
+    texts_of,
+    whole_of,
+    written,
+)
 from harebell.pipeline.spec.yaml_nodes import Node, unknown_keys
 from harebell.spark.options.sink_options import parse_sink
 from harebell.spark.options.values import OptionError
 
-KINDS = ("exchange", "queue", "delta", "parquet", "console")
+KINDS = ("exchange", "queue", "delta", "iceberg", "parquet", "console")
 _COMMON = ("name", "from", "where")
 _KEYS: dict[str, tuple[str, ...]] = {
     "exchange": ("routingKey", "url", "mandatory", "deadLetter", "delivery", "options"),
     "queue": ("url", "mandatory", "deadLetter", "delivery", "options"),
-    "delta": ("partitionBy", "compactEvery"),
+    "delta": ("partitionBy", "compactEvery", "mode", "mergeSchema"),
+    "iceberg": (
+        *("catalog", "warehouse", "catalogOptions"),
+        *("partitionBy", "compactEvery", "mode", "mergeSchema"),
+    ),
     "parquet": ("partitionBy", "compression"),
     "console": ("rows",),
 }
@@ -66,9 +80,14 @@ def sink_of(
     source = text_of(keys.get("from"), "from", complaints) or last
     if kind == "console":
         target, options = "", _console(keys, complaints)
-    elif kind in ("delta", "parquet"):
+    elif kind == "parquet":
         target = str(directory_of(keys[kind], kind, directory, complaints))
-        options = _files(kind, keys, complaints)
+        options = _files(keys, complaints)
+    elif kind == "delta":
+        target = str(directory_of(keys[kind], kind, directory, complaints))
+        options = _table(keys, complaints)
+    elif kind == "iceberg":
+        target, options = _iceberg(keys, directory, complaints)
     else:
         target, options = _publishing(kind, keys, complaints)
         kind = "exchange"
@@ -104,10 +123,7 @@ def _console(keys: dict[str, Node], complaints: Complaints) -> dict[str, str]:
     return {"rows": str(whole_of(keys.get("rows"), "rows", 20, 1, complaints))}
 
 
-def _files(kind: str, keys: dict[str, Node], complaints: Complaints) -> dict[str, str]:
-    if kind == "delta":
-        every = whole_of(keys.get("compactEvery"), "compactEvery", 0, 0, complaints)
-        return {"compactEvery": str(every)}
+def _files(keys: dict[str, Node], complaints: Complaints) -> dict[str, str]:
     compression = text_of(keys.get("compression"), "compression", complaints) or COMPRESSIONS[0]
     if compression not in COMPRESSIONS:
         complaints.add(
@@ -115,6 +131,43 @@ def _files(kind: str, keys: dict[str, Node], complaints: Complaints) -> dict[str
             f"there is no compression {compression!r}: {did_you_mean(compression, COMPRESSIONS)}",
         )
     return {"compression": compression}
+
+
+def _table(keys: dict[str, Node], complaints: Complaints) -> dict[str, str]:
+    """Check the keys that Delta and Iceberg have in common."""
+    every = whole_of(keys.get("compactEvery"), "compactEvery", 0, 0, complaints)
+    mode = text_of(keys.get("mode"), "mode", complaints) or MODES[0]
+    if mode not in MODES:
+        complaints.add(
+            keys["mode"].line, f"there is no mode {mode!r} of a table: {did_you_mean(mode, MODES)}"
+        )
+    merge = flag_of(keys.get("mergeSchema"), "mergeSchema", False, complaints)
+    return {"compactEvery": str(every), "mode": mode, "mergeSchema": written(merge)}
+
+
+def _iceberg(
+    keys: dict[str, Node], directory: Path, complaints: Complaints
+) -> tuple[str, dict[str, str]]:
+    """Check the name of an Iceberg table, and its catalog."""
+    options = _table(keys, complaints)
+    target = text_of(keys["iceberg"], "iceberg", complaints) or ""
+    node = keys.get("catalog")
+    if node is None:
+        complaints.add(
+            keys["iceberg"].line,
+            "iceberg needs a catalog: sqlite:///lake/catalog.db, https://..., or a name of "
+            ".pyiceberg.yaml",
+        )
+        return target, options
+    catalog = text_of(node, "catalog", complaints) or ""
+    if wrong := wrong_catalog(catalog):
+        complaints.add(node.line, wrong)
+    if wrong := wrong_table(target, catalog):
+        complaints.add(keys["iceberg"].line, wrong)
+    warehouse = text_of(keys.get("warehouse"), "warehouse", complaints) or ""
+    options["catalog"], options["warehouse"] = placed(catalog, warehouse, directory)
+    given = texts_of(keys.get("catalogOptions"), "catalogOptions", complaints)
+    return target, options | {f"{PROPERTY}{name}": value for name, value in given.items()}
 
 
 def _publishing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harebell.pipeline.sinks.iceberg_catalog import place_of
 from harebell.pipeline.spec.description import Body, Description, Sink, Source, Step
 
 _READ = {
@@ -82,5 +83,16 @@ def _target(sink: Sink) -> str:
         where = f"exchange {sink.target}" if sink.target else "the default exchange"
         return f"{where}, routing key {key or 'as in the column routing_key'}"
     by = f", partitioned by {', '.join(sink.partition_by)}" if sink.partition_by else ""
-    kind = "Delta table" if sink.kind == "delta" else "Parquet files"
-    return f"{kind} {sink.target}{by}, each micro-batch once"
+    once = "each micro-batch once"
+    if sink.options.get("mode") == "overwrite":
+        once = "each micro-batch in place of the one before"
+    if sink.options.get("mergeSchema") == "true":
+        once += ", with new columns"
+    return f"{_KINDS[sink.kind]} {sink.target}{_catalog(sink)}{by}, {once}"
+
+
+_KINDS = {"delta": "Delta table", "iceberg": "Iceberg table", "parquet": "Parquet files"}
+
+
+def _catalog(sink: Sink) -> str:
+    return f" of {place_of(sink.options).shown}" if sink.kind == "iceberg" else ""

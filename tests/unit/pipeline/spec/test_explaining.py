@@ -26,6 +26,8 @@ sinks:
   - {parquet: lake, partitionBy: id}
   - {delta: table, where: id > 5}
   - {exchange: out, routingKey: "concat('a', id)"}
+  - {iceberg: shop.t, catalog: "postgresql+psycopg://me:s3cret@db/lake", mergeSchema: true}
+  - {delta: totals, mode: overwrite}
   - {queue: other}
   - {console: , rows: 3}
 trigger: 90s
@@ -39,6 +41,9 @@ trigger: 90s
         "  writes step1 to Parquet files HERE/lake, partitioned by id, each micro-batch once",
         "  writes step1 where id > 5 to Delta table HERE/table, each micro-batch once",
         "  writes step1 to exchange out, routing key concat('a', id)",
+        "  writes step1 to Iceberg table shop.t of postgresql+psycopg://***@db/lake, each "
+        "micro-batch once, with new columns",
+        "  writes step1 to Delta table HERE/totals, each micro-batch in place of the one before",
         "  writes step1 to the default exchange, routing key 'other'",
         "  writes step1 to the console, 3 rows of each micro-batch",
         "  starts a micro-batch every 90 seconds",

@@ -1,0 +1,205 @@
+"""The sinks of Delta and Iceberg: each micro-batch once, new columns, and what they refuse."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sinks.iceberg import IcebergSink
+from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace
+from harebell.pipeline.sinks.iceberg_compaction import compact
+from harebell.pipeline.sinks.table_form import TableForm
+from tests.spark.lakes import KINDS, NAME, Lake
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(params=KINDS)
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return Lake(request.param, tmp_path)
+
+
+def orders(spark: SparkSession, first: int, last: int) -> DataFrame:
+    return spark.range(first, last).selectExpr(
+        "id",
+        "id * 1.5D AS total",
+        "DATE '2026-01-01' + CAST(id % 2 AS INT) AS day",
+        "TIMESTAMP '2026-01-01 12:00:00' AS time",
+        "map('n', CAST(id AS STRING)) AS headers",
+        "named_struct('app', 'till', 'n', CAST(id AS SMALLINT)) AS properties",
+        "encode(CAST(id AS STRING), 'utf-8') AS value",
+    )
+
+
+def test_a_micro_batch_that_is_repeated_is_written_once(spark: SparkSession, lake: Lake) -> None:
+    assert lake.sink(partition_by=("day",)).write(orders(spark, 0, 10), 0) == 10
+    assert lake.sink(partition_by=("day",)).write(orders(spark, 0, 10), 0) == 0
+    sink = lake.sink(partition_by=("day",))
+    assert sink.write(orders(spark, 10, 15), 1) == 5
+    assert sink.write(orders(spark, 0, 0), 2) == 0
+    assert sink.write(orders(spark, 10, 15), 1) == 0
+    assert [row["id"] for row in lake.rows()] == list(range(15))
+    assert lake.rows()[3]["total"] == 4.5
+    assert lake.on_disk() == lake.files()
+
+
+def test_two_queries_write_to_one_table_and_each_counts_its_own_batches(
+    spark: SparkSession, lake: Lake
+) -> None:
+    for transaction in ("a/sink", "b/sink", "a/sink", "b/sink"):
+        lake.sink(transaction).write(orders(spark, 0, 5), 0)
+    assert [row["id"] for row in lake.rows()] == sorted([*range(5), *range(5)])
+
+
+def test_new_columns_are_added_with_merge_schema_and_missing_ones_are_null(
+    spark: SparkSession, lake: Lake
+) -> None:
+    lake.sink().write(orders(spark, 0, 2), 0)
+    wider = orders(spark, 2, 4).selectExpr("*", "'eu' AS region").drop("total")
+    said = "has other columns: total is double there and missing here, region is missing there"
+    with pytest.raises(PipelineError, match=f"{said} and string here; set mergeSchema: true"):
+        lake.sink().write(wider, 1)
+    assert lake.sink(merge_schema=True).write(wider, 1) == 2
+    assert lake.sink(merge_schema=True).write(wider, 1) == 0
+    found = [(row["id"], row["total"], row["region"]) for row in lake.rows()]
+    assert found == [(0, 0.0, None), (1, 1.5, None), (2, None, "eu"), (3, None, "eu")]
+    assert lake.on_disk() == lake.files()
+
+
+def test_a_column_of_another_type_is_one_sentence_and_leaves_the_table_as_it_was(
+    spark: SparkSession, lake: Lake
+) -> None:
+    lake.sink().write(orders(spark, 0, 2), 0)
+    other = orders(spark, 2, 4).selectExpr("* EXCEPT (total)", "CAST(total AS STRING) AS total")
+    for merge in (False, True):
+        with pytest.raises(PipelineError, match="total is double there and string here") as caught:
+            lake.sink(merge_schema=merge).write(other, 1)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(PipelineError, match="rows have Total: names must differ in more than case"):
+        lake.sink(merge_schema=True).write(
+            orders(spark, 2, 4).selectExpr("* EXCEPT (total)", "total AS Total"), 1
+        )
+    with pytest.raises(PipelineError, match="partitioned by nothing; partitionBy says day"):
+        lake.sink(partition_by=("day",)).write(orders(spark, 2, 4), 1)
+    with pytest.raises(PipelineError, match="names the column hour, which the rows lack"):
+        lake.sink(partition_by=("hour",)).write(orders(spark, 2, 4), 1)
+    assert [row["id"] for row in lake.rows()] == [0, 1]
+    assert lake.on_disk() == lake.files()
+
+
+def test_a_micro_batch_replaces_the_table_with_the_mode_overwrite(
+    spark: SparkSession, lake: Lake
+) -> None:
+    for batch, (first, last) in enumerate(((0, 5), (3, 8), (9, 9))):
+        lake.sink(overwrite=True).write(orders(spark, first, last), batch)
+        lake.sink(overwrite=True).write(orders(spark, first, last), batch)
+        assert [row["id"] for row in lake.rows()] == list(range(first, last))
+
+
+def test_small_files_are_merged_and_no_row_changes(spark: SparkSession, lake: Lake) -> None:
+    sink = lake.sink(partition_by=("day",), compact_every=4)
+    for batch in range(8):
+        sink.write(orders(spark, batch * 5, batch * 5 + 5).coalesce(1), batch)
+    assert [row["id"] for row in lake.rows()] == list(range(40))
+    assert len(lake.files()) <= 6
+    assert lake.sink(partition_by=("day",)).write(orders(spark, 35, 40), 7) == 0
+
+
+def test_a_table_that_is_gone_or_another_one_ends_the_query_with_one_sentence(
+    spark: SparkSession, lake: Lake
+) -> None:
+    lake.sink().write(orders(spark, 0, 5), 0)
+    place = lake.path if lake.kind == "delta" else lake.directory / "catalog.db"
+    away = place.rename(lake.directory / "away")
+    with pytest.raises(PipelineError, match="is gone, and this checkpoint counts what was written"):
+        lake.sink().write(orders(spark, 5, 10), 1)
+    assert not lake.there()
+    lake.sink("other/sink").write(orders(spark, 0, 5), 0)
+    with pytest.raises(PipelineError, match="is another table than before"):
+        lake.sink().write(orders(spark, 5, 10), 1)
+    assert [row["id"] for row in lake.rows()] == list(range(5))
+    place.rename(lake.directory / "other")
+    away.rename(place)
+    assert lake.sink().write(orders(spark, 5, 10), 1) == 5
+    assert [row["id"] for row in lake.rows()] == list(range(10))
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(spark: SparkSession, lake: Lake) -> None:
+    lake.directory = Path("/proc/lake")
+    lake.place = CatalogPlace(f"sqlite:///{lake.checkpoint.parent}/c.db", "/proc/lake/tables")
+    with pytest.raises(PipelineError, match="cannot be written: ") as caught:
+        lake.sink().write(orders(spark, 0, 5), 0)
+    assert "micro-batch is not lost" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def test_a_catalog_that_is_down_is_one_sentence_without_its_password(
+    spark: SparkSession, closed_port: int, tmp_path: Path
+) -> None:
+    for catalog in (
+        f"http://clerk:secret@127.0.0.1:{closed_port}",
+        "sqlite:////proc/lake/catalog.db",
+        "no-such-catalog",
+    ):
+        place = CatalogPlace(catalog, str(tmp_path), {"token": "secret"})
+        sink = IcebergSink(NAME, place, "t", tmp_path, TableForm())
+        with pytest.raises(
+            PipelineError, match=r"the Iceberg catalog .* cannot be opened"
+        ) as found:
+            sink.write(orders(spark, 0, 1), 0)
+        assert "secret" not in str(found.value)
+        assert "\n" not in str(found.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_a_batch_that_an_iceberg_catalog_did_not_take_are_removed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake("iceberg", tmp_path)
+    lake.sink().write(orders(spark, 0, 5), 0)
+    catalog, away = tmp_path / "catalog.db", tmp_path / "away.db"
+
+    def lose_the_catalog(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if catalog.exists():
+            catalog.rename(away)
+            catalog.mkdir()
+        yield from batches
+
+    frame = orders(spark, 5, 10).coalesce(1)
+    breaking = frame.mapInArrow(lose_the_catalog, frame.schema)
+    with pytest.raises(PipelineError, match="cannot be written: "):
+        lake.sink().write(breaking, 1)
+    catalog.rmdir()
+    away.rename(catalog)
+    assert [row["id"] for row in lake.rows()] == list(range(5))
+    assert lake.on_disk() == lake.files()
+    assert lake.sink().write(orders(spark, 5, 10), 1) == 5
+    assert [row["id"] for row in lake.rows()] == list(range(10))
+
+
+def test_compaction_that_meets_another_writer_leaves_the_rows_of_both(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake("iceberg", tmp_path)
+    for batch in range(3):
+        lake.sink().write(orders(spark, batch * 5, batch * 5 + 5).coalesce(1), batch)
+    table = lake.iceberg()
+    lake.sink("other").write(orders(spark, 100, 105).coalesce(1), 0)
+    began = time.monotonic()
+    assert compact(table) == (3, 1)
+    assert time.monotonic() - began < 60
+    assert [row["id"] for row in lake.rows()] == [*range(15), *range(100, 105)]
