@@ -678,10 +678,16 @@ STAGE_LEFT_SECONDS = 300
 """Time that it waits if no connection stages for its publisher: five minutes."""
 STAGE_LEFT_LOW_SECONDS = 30
 """The same while disk space is low."""
-STAGE_ROWS_PER_LOOK = 256
-"""Rows of a staged batch that are published between two checks of the work budget."""
+STAGE_ROWS_PER_LOOK = 1_024
+"""Most rows of a staged batch that are published between two checks of the work budget."""
+STAGE_SPECIAL_PER_LOOK = 256
+"""Most of them that need more than a route, such as those with an expiration."""
+STAGE_LOOK_BYTES = 262_144
+"""Bytes of such rows, on average; one row may be larger."""
 STAGE_ROW_UNITS = 2
-"""Work units of such a row."""
+"""Work units of such a row that is appended alone."""
+STAGE_ROWS_PER_UNIT = 4
+"""Rows that are appended together, as they differ in their bodies only, for one work unit."""
 STAGE_JOINT_ROWS = 4_096
 """Most rows of a batch that is committed as a whole through the redo file."""
 STAGE_FLIGHT_BYTES = 1_048_576

@@ -5,6 +5,9 @@ cdef class Log:
 
     cpdef bint far(self, long long position) except -1
     cpdef long long append(self, Message message) except -1
+    cpdef long long append_rows(
+        self, object rows, Py_ssize_t first, Py_ssize_t end, Message like
+    ) except -1
     cpdef Message read(self, long long position)
     cpdef int settle(self, long long position) except -1
     cpdef int settle_range(self, long long first, long long end) except -1

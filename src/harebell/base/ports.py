@@ -57,6 +57,20 @@ class Log:
         """
         raise NotImplementedError
 
+    def append_rows(self, rows: Any, first: int, end: int, like: Message) -> int:
+        """Append records of rows that differ in their bodies only; return their first position.
+
+        Args:
+            rows: a loaded `Rows` (`harebell.kernels.rows`).
+            first: the first row; if its body is large, it is the only one.
+            end: the row behind the last.
+            like: the message of the first row.
+        """
+        position = self.append(like)
+        for row in range(first + 1, end):
+            self.append(rows.message(row))
+        return position
+
     def read(self, position: int) -> Message | None:
         """Return the record at a position; None if it is settled or damaged.
 

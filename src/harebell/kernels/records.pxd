@@ -1,6 +1,7 @@
 from cpython.object cimport PyObject
 from harebell.base.message cimport Message
 from harebell.kernels.batches cimport BatchBuilder
+from harebell.kernels.rows cimport Rows
 from harebell.kernels.settled_bitmap cimport SettledBitmap
 
 cdef class RecordBuffer:
@@ -16,6 +17,11 @@ cdef class RecordBuffer:
     cpdef int raw(self, bytes data) except -1
     cpdef long long message(self, long long position, long long time, Message message,
                             int keep) except -1
+    cpdef Py_ssize_t rows(self, long long position, long long time, Rows rows, Py_ssize_t first,
+                          Py_ssize_t end, int keep, long long most,
+                          SettledBitmap positions) except -1
+    cdef bytes _pattern(self, long long position, long long time, Message message, int keep,
+                        Py_ssize_t* fixed)
     cpdef long long note(self, int kind, long long position, long long time,
                          bytes payload) except -1
     cpdef Message read(self, long long offset)

@@ -106,6 +106,39 @@ class RecordBuffer:
         due = _TIME.pack(message.due) if message.due > 0 else b""
         return self._add(b"".join((head, due, exchange, key, message.raw, message.body)))
 
+    def rows(
+        self,
+        position: int,
+        time: int,
+        rows: Any,
+        first: int,
+        end: int,
+        keep: int,
+        most: int,
+        positions: Any,
+    ) -> int:
+        """Append the records of rows that differ in their bodies only.
+
+        Args:
+            position: of the first row in the log.
+            time: milliseconds since 1970.
+            rows: the loaded batch, a `Rows`.
+            first: the first row.
+            end: the row behind the last.
+            keep: as in `message`.
+            most: size of the buffer from which no further row is appended.
+            positions: a `SettledBitmap` that gets the offset of each record.
+
+        Returns:
+            How many rows were appended.
+        """
+        row = first
+        while row < end and (row == first or self.size < most):
+            at = self.message(position + row - first, time, rows.message(row), keep)
+            positions.add(at)
+            row += 1
+        return row - first
+
     def note(self, kind: int, position: int, time: int, payload: bytes) -> int:
         """Append a record of another kind; returns its offset in the file."""
         return self._add(_CHECKED.pack(position, time, kind, 0, 0, 0, 0, 0, 0, 0) + payload)

@@ -268,6 +268,48 @@ cdef class RecordBuffer:
         self.size += padded
         return self.start + self.size - padded
 
+    cpdef Py_ssize_t rows(self, long long position, long long time, Rows rows, Py_ssize_t first,
+                          Py_ssize_t end, int keep, long long most,
+                          SettledBitmap positions) except -1:
+        """Append the records of rows that differ in their bodies only; see the twin."""
+        cdef Py_ssize_t row = first, fixed = 0, n = 0, size, padded
+        cdef const unsigned char* body = NULL
+        cdef unsigned char* begin
+        cdef bytes whole
+        cdef const char* like
+        if first >= end:
+            return 0
+        # The record of the first row is the pattern of the others, up to its body.
+        whole = self._pattern(position, time, rows.message(first), keep, &fixed)
+        like = PyBytes_AS_STRING(whole)
+        while row < end and (row == first or self.size < most):
+            rows._body(row, &body, &n)
+            size = fixed + n
+            padded = (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
+            begin = self._room(padded)
+            memcpy(begin, like, fixed)
+            memcpy(begin + fixed, body, n)
+            memset(begin + size, 0, padded - size)
+            put32(begin, <unsigned int>size)
+            put64(begin + COVERED, <unsigned long long>(position + row - first))
+            put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
+            positions.add(<unsigned int>(self.start + self.size))
+            self.size += padded
+            row += 1
+        return row - first
+
+    cdef bytes _pattern(self, long long position, long long time, Message message, int keep,
+                        Py_ssize_t* fixed):
+        """Return what the record of a message has before its body, and set its size."""
+        cdef Py_ssize_t before = self.size, size
+        cdef bytes found
+        self.message(position, time, message, keep)
+        size = get32(self._base + before) - PyBytes_GET_SIZE(message.body)
+        found = PyBytes_FromStringAndSize(<const char*>self._base + before, size)
+        fixed[0] = size
+        self.size = before
+        return found
+
     cpdef long long note(self, int kind, long long position, long long time,
                          bytes payload) except -1:
         cdef Py_ssize_t more = PyBytes_GET_SIZE(payload)

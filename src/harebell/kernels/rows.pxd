@@ -50,6 +50,10 @@ cdef class Rows:
     cdef int _load_field(self, str name, Py_ssize_t rows) except -1
     cpdef Message message(self, Py_ssize_t row)
     cdef Properties _parsed(self, Py_ssize_t row)
+    cpdef Py_ssize_t same_until(self, Py_ssize_t first, Py_ssize_t end) except -1
+    cdef bint _same(self, Column* column, Py_ssize_t row, bytes default, const unsigned char* p,
+                    Py_ssize_t n) noexcept
+    cpdef long long body_bytes(self, Py_ssize_t first, Py_ssize_t end) except -1
     cpdef Py_ssize_t publish(self, OutBuffer out, int channel, int flags, Py_ssize_t frame_max,
                              Py_ssize_t first, Py_ssize_t end) except -1
     cdef int _publish(self, OutBuffer out, int channel, int flags, Py_ssize_t frame_max,

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harebell.base.errors import BatchError, ProtocolError
-from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, LARGE_RECORD_BYTES, NAME_BYTES
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.row_columns import (
     PROPERTY_NAMES,
@@ -241,6 +241,38 @@ class Rows:
             except ProtocolError as error:
                 raise BatchError(f"row {row}: {error.text}") from None
         return new_message(exchange, key, self.properties, bytes(body))
+
+    def same_until(self, first: int, end: int) -> int:
+        """Return where the rows end that differ from one in their bodies only.
+
+        Args:
+            first: the row.
+            end: the row to stop at.
+
+        Returns:
+            The first row behind it that has another exchange, routing key or properties, that
+            cannot become a message, or whose body is large; no large row has others behind it.
+
+        Raises:
+            BatchError: the row itself cannot become a message.
+        """
+        like = self._row(first)
+        row = first + 1
+        if len(like[3]) >= LARGE_RECORD_BYTES:
+            return row
+        while row < min(end, self.rows):
+            try:
+                found = self._row(row)
+            except BatchError:
+                break
+            if found[:3] != like[:3] or len(found[3]) >= LARGE_RECORD_BYTES:
+                break
+            row += 1
+        return row
+
+    def body_bytes(self, first: int, end: int) -> int:
+        """Return the size of the bodies of such rows, from `first` up to, not including, `end`."""
+        return sum(len(self._row(row)[3]) for row in range(first, end))
 
     def publish(
         self, out: OutBuffer, channel: int, flags: int, frame_max: int, first: int, end: int

@@ -20,7 +20,7 @@ from harebell.kernels.output cimport OutBuffer
 from harebell.kernels.properties cimport read_properties, table_fits
 
 from harebell.base.errors import BatchError, ProtocolError
-from harebell.base.limits import NAME_BYTES
+from harebell.base.limits import LARGE_RECORD_BYTES, NAME_BYTES
 from harebell.base.row_columns import PROPERTY_NAMES, PUBLISHING_ID, check_columns, default_name
 from harebell.kernels.publishing import unnumbered
 
@@ -35,6 +35,7 @@ cdef enum:
     BASIC_CONTENT = 0x003C0000
 
 cdef Py_ssize_t MOST_NAME = NAME_BYTES
+cdef Py_ssize_t MOST_BODY = LARGE_RECORD_BYTES
 cdef tuple NAMES = PROPERTY_NAMES
 cdef bytes NUMBER_NAME = PUBLISHING_ID
 cdef Py_ssize_t NUMBER_SIZE = len(PUBLISHING_ID)
@@ -43,6 +44,21 @@ cdef bytes NUMBER_ENTRY = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
 
 cdef inline bint is_null(Column* column, Py_ssize_t row) noexcept:
     return column.valid != NULL and not column.valid[row >> 3] & (1 << (row & 7))
+
+
+cdef inline bint found(Column* column, Py_ssize_t row, const unsigned char** p,
+                       Py_ssize_t* n) noexcept:
+    """Find the bytes of a row; False if it has none, or offsets that run over the column."""
+    cdef int first = 0, end = 0
+    if not column.there or is_null(column, row):
+        return False
+    memcpy(&first, column.offsets + row * 4, 4)
+    memcpy(&end, column.offsets + row * 4 + 4, 4)
+    if first < 0 or end < first or end > column.size:
+        return False
+    p[0] = column.data + first
+    n[0] = end - first
+    return True
 
 
 cdef class Rows:
@@ -200,6 +216,67 @@ cdef class Rows:
                                      self._raw_list.used)
         except ProtocolError as error:
             raise BatchError(f"row {row}: {error.text}") from None
+
+    cpdef Py_ssize_t same_until(self, Py_ssize_t first, Py_ssize_t end) except -1:
+        """Return where the rows end that differ from one in their bodies only; see the twin."""
+        cdef const unsigned char* p = NULL
+        cdef const unsigned char* exchange
+        cdef const unsigned char* key
+        cdef Py_ssize_t n = 0, n_exchange, n_key, row = first + 1
+        cdef bytes like
+        cdef bint varies = (self._struct.there or self._map.there or self._raw.there
+                            or self.number_from >= 0)
+        self._check(first)
+        self._body(first, &p, &n)
+        if not self._checked_name(&self._exchange, first, "exchange", &exchange, &n_exchange):
+            exchange = <const unsigned char*>PyBytes_AS_STRING(self._exchange_octets)
+            n_exchange = PyBytes_GET_SIZE(self._exchange_octets)
+        if not self._checked_name(&self._key, first, "routing_key", &key, &n_key):
+            key = <const unsigned char*>PyBytes_AS_STRING(self._key_octets)
+            n_key = PyBytes_GET_SIZE(self._key_octets)
+        self._build(first)
+        like = PyBytes_FromStringAndSize(self._raw_list.data, self._raw_list.used)
+        if n >= MOST_BODY:
+            return row
+        end = min(end, self.rows)
+        while row < end:
+            if not found(&self._value, row, &p, &n) or n >= MOST_BODY:
+                break
+            if not self._same(&self._key, row, self._key_octets, key, n_key):
+                break
+            if not self._same(&self._exchange, row, self._exchange_octets, exchange, n_exchange):
+                break
+            if varies:
+                try:
+                    self._build(row)
+                except BatchError:
+                    break
+                if (self._raw_list.used != PyBytes_GET_SIZE(like)
+                        or memcmp(self._raw_list.data, PyBytes_AS_STRING(like),
+                                  self._raw_list.used) != 0):
+                    break
+            row += 1
+        return row
+
+    cdef bint _same(self, Column* column, Py_ssize_t row, bytes default, const unsigned char* p,
+                    Py_ssize_t n) noexcept:
+        """True if a row of a column of names has this one."""
+        cdef const unsigned char* name = <const unsigned char*>PyBytes_AS_STRING(default)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(default)
+        if column.there and not is_null(column, row) and not found(column, row, &name, &size):
+            return False
+        return size == n and (name == p or memcmp(name, p, n) == 0)
+
+    cpdef long long body_bytes(self, Py_ssize_t first, Py_ssize_t end) except -1:
+        """Return the size of the bodies of such rows; see the twin."""
+        cdef const unsigned char* p = NULL
+        cdef Py_ssize_t n = 0, row
+        cdef long long size = 0
+        for row in range(first, end):
+            self._check(row)
+            self._body(row, &p, &n)
+            size += n
+        return size
 
     cpdef Py_ssize_t publish(self, OutBuffer out, int channel, int flags, Py_ssize_t frame_max,
                              Py_ssize_t first, Py_ssize_t end) except -1:

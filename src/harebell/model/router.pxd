@@ -20,3 +20,4 @@ cdef class Router:
 
     @cython.locals(queue=Queue, found=tuple)
     cpdef tuple route(self, Exchange exchange, Message message)
+    cpdef bint same_for(self, Exchange exchange, str routing_key) except -1

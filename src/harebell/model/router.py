@@ -68,6 +68,12 @@ class Router:
                 return found
         return self._walk(exchange, (message,))
 
+    def same_for(self, exchange: Exchange, routing_key: str) -> bool:
+        """True if all messages with a routing key that was just routed get to the same queues."""
+        return exchange.default or (
+            exchange.routes_epoch == self.epoch and routing_key in exchange.routes
+        )
+
     def route_all(self, exchange: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
         """Return the queues of one message with several routing keys, with a copy for each key.
 

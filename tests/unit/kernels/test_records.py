@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from types import ModuleType
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,10 +13,12 @@ from hypothesis import strategies as st
 from harebell.base import impl
 from harebell.base.message import Message, Properties
 from harebell.kernels.settled_bitmap import SettledBitmap
+from harebell.wire.arrow.decode import decode_batch
 from tests.unit.kernels.twins import twin, used
 
 RECORDS = used("records")
 KERNELS = [RECORDS, twin("records")]
+ROWS_KERNELS = [used("rows"), twin("rows")]
 SEED = 0xC0FFEE
 TIME = 1_700_000_000_123
 
@@ -101,6 +104,42 @@ def test_both_kernels_write_the_same_octets(contents: list[Message], keep: bool)
     assert (start, left) == (64 + size, 0)
     assert all(offset % 8 == 0 for offset in offsets)
     assert len(data) == size
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.binary(max_size=300), min_size=1, max_size=8),
+    names,
+    st.booleans(),
+    st.sampled_from([0, 1, 1 | RECORDS.STAGED]),
+    st.integers(0, 900),
+)
+def test_rows_become_the_records_that_their_messages_become(
+    bodies: list[bytes], key: str, headers: bool, keep: int, most: int
+) -> None:
+    mapped = [[("a", "b")] if headers else None] * len(bodies)
+    batch = pa.record_batch(
+        [pa.array(bodies, pa.binary()), pa.array(mapped, pa.map_(pa.string(), pa.string()))],
+        names=["value", "headers"],
+    )
+    data = batch.serialize().to_pybytes()
+    columns = ("value", "headers")
+    results = []
+    for kernel, rows_kernel in zip(KERNELS, ROWS_KERNELS, strict=True):
+        rows = rows_kernel.Rows(columns, (), "x", key, 2)
+        rows.load(data, *decode_batch(data, columns, ()))
+        at_once, one_by_one = (kernel.RecordBuffer(64, SEED) for _ in range(2))
+        positions = SettledBitmap(5)
+        count = at_once.rows(5, TIME, rows, 0, len(bodies), keep, most, positions)
+        offsets = [
+            one_by_one.message(5 + row, TIME, rows.message(row), keep) for row in range(count)
+        ]
+        assert [positions.offset(5 + row) for row in range(count)] == offsets
+        assert count == len(bodies) or at_once.size >= most
+        data_at_once = bytes(at_once.take())
+        assert data_at_once == bytes(one_by_one.take())
+        results.append((count, data_at_once))
+    assert results[0] == results[1]
 
 
 @given(messages)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from harebell.base.errors import BatchError
+from harebell.base.limits import LARGE_RECORD_BYTES
 from harebell.base.row_columns import FIELDS
 from harebell.kernels.output import OutBuffer
 from harebell.kernels.publishing import publishing_id
@@ -359,3 +360,61 @@ def test_properties_that_need_a_larger_frame_are_named(kernel: ModuleType) -> No
     assert found.message(0).body == b"1"
     with pytest.raises(BatchError, match=said):
         found.message(1)
+
+
+ALIKE = {"value": b"body", "routing_key": "k", "exchange": "x"}
+CHANGES: list[dict[str, Any]] = [
+    {"routing_key": "l"},
+    {"routing_key": "kk"},
+    {"exchange": "y"},
+    {"properties": {"priority": 3}},
+    {"headers": [("a", "b")]},
+    {"headers_raw": encode_table({"a": 1})},
+    {"value": None},
+    {"value": bytes(LARGE_RECORD_BYTES)},
+    {"properties": {"priority": 300}},
+    {"routing_key": "k" * 256},
+]
+
+
+@EACH
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
+def test_rows_are_the_same_up_to_one_that_differs_in_more_than_its_body(
+    kernel: ModuleType, change: dict[str, Any]
+) -> None:
+    every = [ALIKE | {"value": b"%d" % number * number} for number in range(5)]
+    reader = loaded(kernel, [*every, ALIKE | change, ALIKE], EVERYTHING)
+    assert reader.same_until(0, 7) == 5
+    assert reader.same_until(2, 7) == 5
+    assert reader.same_until(2, 4) == 4
+    assert reader.same_until(6, 99) == 7
+    assert reader.body_bytes(0, 5) == 0 + 1 + 2 + 3 + 4
+
+
+@EACH
+def test_a_default_is_the_same_as_a_name_that_is_given(kernel: ModuleType) -> None:
+    names = ("value", "routing_key", "exchange")
+    bare = {"value": b"", "routing_key": None, "exchange": None}
+    every = [ALIKE, bare, ALIKE, bare | {"exchange": "other"}]
+    assert loaded(kernel, every, names, "x", "k").same_until(0, 4) == 3
+    assert loaded(kernel, every, names, "x", "k").same_until(1, 4) == 3
+    assert loaded(kernel, every, names, "z", "k").same_until(1, 4) == 2
+
+
+@EACH
+def test_numbered_rows_and_large_ones_are_the_same_as_no_other(kernel: ModuleType) -> None:
+    reader = loaded(kernel, [{"value": b"a"}] * 3)
+    assert reader.same_until(0, 3) == 3
+    reader.number_from = 7
+    assert reader.same_until(0, 3) == 1
+    large = loaded(kernel, [{"value": bytes(LARGE_RECORD_BYTES)}] * 2)
+    assert large.same_until(0, 2) == 1
+
+
+@EACH
+def test_a_row_that_is_no_message_is_the_same_as_none(kernel: ModuleType) -> None:
+    reader = loaded(kernel, [{"value": None}, {"value": b"a"}])
+    with pytest.raises(BatchError, match="row 0: value is null"):
+        reader.same_until(0, 2)
+    with pytest.raises(BatchError, match="row 2: the batch has 2 rows"):
+        reader.same_until(2, 3)

@@ -22,9 +22,12 @@ from harebell.base.errors import BatchError, ErrorKind, ProtocolError, Refusal
 from harebell.base.limits import (
     STAGE_FLIGHT_BYTES,
     STAGE_JOINT_ROWS,
+    STAGE_LOOK_BYTES,
     STAGE_POLL_MS,
     STAGE_ROW_UNITS,
     STAGE_ROWS_PER_LOOK,
+    STAGE_ROWS_PER_UNIT,
+    STAGE_SPECIAL_PER_LOOK,
 )
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.row_columns import columns_of
@@ -206,7 +209,7 @@ class StagedCommit:
             if self._loaded is None:
                 self._load()
                 continue
-            spent = work.charge(self._take() * STAGE_ROW_UNITS)
+            spent = work.charge(self._take())
             if self._large and self._commit.joint:
                 # The note that a log has rows goes through the redo file, with only few rows.
                 self._flight = 0
@@ -251,26 +254,33 @@ class StagedCommit:
         self._loaded, self._row = rows, 0
 
     def _take(self) -> int:
-        """Publish some rows of the piece; return their number."""
-        rows, first = self._loaded, self._row
+        """Publish some rows of the piece; return the work units of that."""
+        rows, first, single = self._loaded, self._row, self._routed.single
         assert rows is not None, "a piece is loaded"
-        end = min(first + STAGE_ROWS_PER_LOOK, rows.rows)
+        row_bytes = self._pieces[0][1].size // max(rows.rows, 1)
+        look = min(STAGE_ROWS_PER_LOOK, STAGE_LOOK_BYTES // max(row_bytes, 1))
+        end = min(first + max(look, 1), rows.rows)
+        special = 0
         try:
             row = first
             while (row := self._routed.take(rows, row, end, self._channel.router)) < end:
                 self._take_one(rows.message(row), rows.properties)
                 row += 1
+                special += 1
+                if special == STAGE_SPECIAL_PER_LOOK:
+                    end = row
         except BatchError as error:
             raise self._bad(self._pieces[0][0], error) from None
         if self._routed.lost:
             self._send_on()
         self._row = end
-        self._flight += (end - first) * self._pieces[0][1].size // rows.rows
+        self._flight += (end - first) * row_bytes
         self.rows += end - first
         if end == rows.rows:
             self._pieces.popleft()
             self._loaded = None
-        return end - first
+        single = self._routed.single - single
+        return single * STAGE_ROW_UNITS + (end - first - single) // STAGE_ROWS_PER_UNIT
 
     def _bad(self, part: int, error: BatchError) -> ProtocolError:
         return soft(406, f"part {part} of batch {self._method.batch}: {error}", *_PLACE)

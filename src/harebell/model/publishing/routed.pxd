@@ -9,17 +9,22 @@ from harebell.model.router cimport Router
 cdef class Routed:
     cdef readonly dict plain
     cdef readonly dict counts
+    cdef public long long single
     cdef public list lost
     cdef readonly list queues
     cdef dict _incoming
 
-    @cython.locals(row="Py_ssize_t", count="Py_ssize_t", exchange=Exchange, name=str,
-                   message=Message, found=tuple)
+    @cython.locals(row="Py_ssize_t", count="Py_ssize_t", behind="Py_ssize_t", exchange=Exchange,
+                   name=str, message=Message, found=tuple)
     cpdef Py_ssize_t take(self, Rows rows, Py_ssize_t first, Py_ssize_t end,
                           Router router) except -1
     cdef int _count(self, str name, Py_ssize_t count) except -1
     @cython.locals(queue=Queue, incoming=Incoming)
     cpdef int put(self, Message message, tuple queues) except -1
+    @cython.locals(queue=Queue, incoming=Incoming)
+    cdef int _put_rows(
+        self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like, tuple queues
+    ) except -1
     cdef int _begin_batch(self, Queue queue) except -1
     @cython.locals(queue=Queue)
     cpdef int commit_batch(self) except -1

@@ -20,6 +20,7 @@ class Routed:
     Attributes:
         plain: exchanges, by name, whose rows only have to be routed.
         counts: the number of rows by exchange name.
+        single: the number of rows that were appended one by one.
         lost: unroutable messages; the caller removes them.
         queues: the queues with hidden rows.
     """
@@ -27,6 +28,7 @@ class Routed:
     def __init__(self) -> None:
         self.plain: dict[str, Exchange] = {}
         self.counts: dict[str, int] = {}
+        self.single = 0
         self.lost: list[Message] = []
         self.queues: list[Queue] = []
         # Messages for queues that may refuse them.
@@ -61,10 +63,18 @@ class Routed:
             if exchange is None or rows.properties.suspect:
                 break
             found = router.route(exchange, message)
-            exchange.routed += len(found)
-            self.put(message, found)
-            count += 1
-            row += 1
+            behind = row + 1
+            if found and router.same_for(exchange, message.routing_key):
+                behind = rows.same_until(row, end)
+            if behind == row + 1:
+                self.put(message, found)
+            else:
+                if len(found) > 1:
+                    router.work.charge(len(found) * (behind - row - 1))
+                self._put_rows(rows, row, behind, message, found)
+            exchange.routed += len(found) * (behind - row)
+            count += behind - row
+            row = behind
         self._count(name, count)
         return row
 
@@ -75,6 +85,7 @@ class Routed:
 
     def put(self, message: Message, queues: tuple[Queue, ...]) -> int:
         """Append a message to these queues, or note that it is unroutable."""
+        self.single += 1
         if not queues:
             self.lost.append(message)
         for queue in queues:
@@ -87,6 +98,31 @@ class Routed:
                 if incoming is not None:
                     incoming.add(len(message.body))
             queue.stage(message)
+        return 0
+
+    def _put_rows(
+        self, rows: Rows, first: int, end: int, like: Message, queues: tuple[Queue, ...]
+    ) -> int:
+        """Append rows that differ in their bodies only to these queues.
+
+        Args:
+            rows: the rows of a piece.
+            first: the first row.
+            end: the row behind the last.
+            like: the message of the first row.
+            queues: the queues.
+        """
+        for queue in queues:
+            if queue.deleted:
+                continue
+            if not queue.staging:
+                self._begin_batch(queue)
+            if self._incoming:
+                incoming = self._incoming.get(queue)
+                if incoming is not None:
+                    last = rows.body_bytes(end - 1, end)
+                    incoming.add_rows(end - first, rows.body_bytes(first, end), last)
+            queue.stage_rows(rows, first, end, like)
         return 0
 
     def _begin_batch(self, queue: Queue) -> int:

@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.counters cimport Counters
 from harebell.base.message cimport Message
+from harebell.kernels.rows cimport Rows
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.features.consumers cimport Consumers
 
@@ -36,6 +37,12 @@ cdef class Queue:
     cpdef int arrives_from(self, str exchange) except -1
     cpdef int begin_batch(self) except -1
     cpdef int stage(self, Message message) except -1
+    cpdef int stage_rows(
+        self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like
+    ) except -1
+    cdef int _stage_each(
+        self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like
+    ) except -1
     cpdef int commit_batch(self) except -1
     cpdef int roll_back_batch(self) except -1
     cpdef int admit(self, Message message) except -1

@@ -15,6 +15,7 @@ from harebell.base.limits import STATISTICS_QUEUE_SOURCES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.queue.features.consumers import Consumers
 from harebell.model.queue.position_range import MessageRange, cannot_be_spanned
@@ -166,6 +167,23 @@ class Queue:
     def stage(self, message: Message) -> int:
         """Append a row of the batch."""
         raise NotImplementedError
+
+    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+        """Append rows of the batch that differ in their bodies only.
+
+        Args:
+            rows: the loaded rows.
+            first: the first row.
+            end: the row behind the last.
+            like: the message of the first row.
+        """
+        return self._stage_each(rows, first, end, like)
+
+    def _stage_each(self, rows: Rows, first: int, end: int, like: Message) -> int:
+        self.stage(like)
+        for row in range(first + 1, end):
+            self.stage(rows.message(row))
+        return 0
 
     def commit_batch(self) -> int:
         """Make the hidden messages ready."""

@@ -2,6 +2,7 @@ cimport cython
 from harebell.base.clock cimport Clock
 from harebell.base.message cimport Message, copy_message
 from harebell.base.work cimport Work
+from harebell.kernels.rows cimport Rows
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.contract cimport Queue
 from harebell.model.queue.features.browse cimport Browsing
@@ -9,6 +10,7 @@ from harebell.model.queue.features.expiry cimport Expiry
 from harebell.model.queue.features.limits cimport Limits
 from harebell.model.queue.features.key_dispatch cimport KeyDispatch
 from harebell.model.queue.features.quorum cimport Quorum
+from harebell.model.queue.features.staging cimport OpenBatch
 from harebell.model.queue.order.contract cimport MessageOrder
 from harebell.model.queue.order.keyed cimport KeyedOrder
 
@@ -42,7 +44,7 @@ cdef class MessageQueue(Queue):
     cdef object _failed
     cdef KeyDispatch _dispatch
     cdef Browsing _browsing
-    cdef object _batch
+    cdef OpenBatch _batch
     cdef object _deduplication
     cdef object _claims
     cdef object _expires
@@ -64,6 +66,10 @@ cdef class MessageQueue(Queue):
     cdef int _publish_local(self, Message message) except -1
     cpdef int begin_batch(self) except -1
     cpdef int stage(self, Message message) except -1
+    @cython.locals(expiry=Expiry, dated=bint)
+    cpdef int stage_rows(
+        self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like
+    ) except -1
     @cython.locals(byte_count="long long")
     cdef int _publish_hidden(self, Message message) except -1
     @cython.locals(expiry=Expiry)

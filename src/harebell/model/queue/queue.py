@@ -24,6 +24,7 @@ from harebell.base.ports import Commit, Log
 from harebell.base.timers import NEVER, Timer
 from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
 from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY, SINGLE_ACTIVE
@@ -296,6 +297,21 @@ class MessageQueue(Queue):
         message = self._hide(message)
         self.order.order_for(message).stage(message)
         return self._outcome(message)
+
+    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+        """Append rows of the batch that differ in their bodies only."""
+        expiry = self.expiry
+        dated = like.due > 0 or (expiry is not None and expiry.ttl >= 0)
+        if dated or self._deduplication is not None or self.no_local is not None:
+            return self._stage_each(rows, first, end, like)
+        if like.exchange is not self.source:
+            self.arrives_from(like.exchange)
+        self.counters.publish += end - first
+        if self._batch is not None:
+            self._batch.add_rows(end - first, rows.body_bytes(first, end))
+        self._spares = self._spares or like.family >= _FILE
+        self.order.order_for(like).stage_rows(rows, first, end, like)
+        return 0
 
     def _publish_hidden(self, message: Message) -> int:
         """Publish a message while a batch is open."""

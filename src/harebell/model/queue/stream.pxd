@@ -2,6 +2,7 @@ cimport cython
 from harebell.base.message cimport Message, copy_message
 from harebell.base.ports cimport Commit, Log
 from harebell.base.work cimport Work
+from harebell.kernels.rows cimport Rows
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.contract cimport Queue
 
@@ -51,11 +52,18 @@ cdef class StreamQueue(Queue):
     cdef object _editor
     cdef object _clock
 
-    @cython.locals(position="long long", ticket="long long")
+    @cython.locals(position="long long")
     cpdef int publish(self, Message message) except -1
+    @cython.locals(ticket="long long")
+    cdef int _appended(self, long long end, long long byte_count) except -1
     cdef int _show(self, long long end) except -1
-    @cython.locals(position="long long", staged=list)
     cpdef int stage(self, Message message) except -1
+    @cython.locals(count="long long", behind="long long")
+    cpdef int stage_rows(
+        self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like
+    ) except -1
+    @cython.locals(position="long long", staged=list)
+    cdef int _note_rows(self, long long count) except -1
     cpdef int begin_batch(self) except -1
     cpdef int commit_batch(self) except -1
     cpdef int roll_back_batch(self) except -1

@@ -30,6 +30,7 @@ from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
 from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
@@ -180,19 +181,23 @@ class StreamQueue(Queue):
         position = self._log.append(message)
         if self._locals and message.origin:
             self._note_origin(position, message.origin)
-        self._grown += len(message.body) + len(message.raw)
+        return self._appended(position + 1, len(message.body) + len(message.raw))
+
+    def _appended(self, end: int, byte_count: int) -> int:
+        """Show what was appended up to a position, or wait for its commit."""
+        self._grown += byte_count
         if self._grown >= self._segment_bytes:
             self._retain()
         ticket = self._commit.ticket
         if self._commit.done >= ticket:
             # A log in memory is never committed, so the message is visible at once.
-            self._show(position + 1)
+            self._show(end)
             if self._cursors:
                 self.drain()
             return _ACCEPTED
         if ticket != self._ticket:
             self._await(ticket)
-        self._reached = position + 1
+        self._reached = end
         return _PENDING
 
     def _show(self, end: int) -> int:
@@ -211,13 +216,30 @@ class StreamQueue(Queue):
 
     def stage(self, message: Message) -> int:
         """Append a row of the batch."""
+        self._note_rows(1)
+        return self.publish(message)
+
+    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+        """Append rows of the batch that differ in their bodies only."""
+        if like.origin:
+            return self._stage_each(rows, first, end, like)
+        count = end - first
+        self._note_rows(count)
+        if like.exchange is not self.source:
+            self.arrives_from(like.exchange)
+        self.counters.publish += count
+        behind = self._log.append_rows(rows, first, end, like) + count
+        return self._appended(behind, rows.body_bytes(first, end) + count * len(like.raw))
+
+    def _note_rows(self, count: int) -> int:
+        """Note that the next positions are rows of the batch."""
         position = self._log.end()
         staged = self._staged
         if staged and staged[-1] == position:
-            staged[-1] = position + 1
+            staged[-1] = position + count
         else:
-            staged += (position, position + 1)
-        return self.publish(message)
+            staged += (position, position + count)
+        return 0
 
     def commit_batch(self) -> int:
         """Make the rows of the batch visible, as far as they are on disk."""

@@ -30,6 +30,12 @@ cdef class DurableLog(SegmentedLog):
     @cython.locals(tail=Segment, keep=int, buffer=RecordBuffer, before=Py_ssize_t,
                    position="long long", now="long long", grown=Py_ssize_t)
     cpdef long long append(self, Message message) except -1
+    @cython.locals(tail=Segment, buffer=RecordBuffer, keep=int, before=Py_ssize_t,
+                   begin="long long", now="long long", grown=Py_ssize_t, most="long long",
+                   count=Py_ssize_t)
+    cpdef long long append_rows(
+        self, object rows, Py_ssize_t first, Py_ssize_t end, Message like
+    ) except -1
     cdef Segment _own_segment(self)
     cdef int _stage(self) except -1
     @cython.locals(segment=Segment)

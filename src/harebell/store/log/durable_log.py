@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harebell.base.limits import LARGE_RECORD_BYTES, WRITE_EARLY_BYTES
 from harebell.base.message import PERSISTENT, Message
 from harebell.kernels.records import STAGED
+from harebell.kernels.rows import Rows
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.log.large_record import LargeRecord
 from harebell.store.log.segment import Segment, encode_header
@@ -88,6 +89,43 @@ class DurableLog(SegmentedLog):
             self._commit.urgent = True
             self._commit.records += 1
         return position
+
+    def append_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+        """Append records of rows that differ in their bodies only; return their first position."""
+        if len(like.body) >= _LARGE:
+            return self.append(like)
+        begin = self._end
+        keep = 1 if like.delivery_mode == _PERSISTENT or self._keep_all else 0
+        if keep and self._commit.staging:
+            keep = self._stage()
+        now = self._clock.ms
+        while first < end:
+            tail = self._tail
+            if tail is None or tail.buffer.start + tail.buffer.size >= tail.limit:
+                tail = self._next_segment()
+            buffer = tail.buffer
+            before = buffer.size
+            most = tail.limit - buffer.start
+            if before < self._early_from:
+                most = min(most, self._early_from)
+            count = buffer.rows(self._end, now, rows, first, end, keep, most, tail.positions)
+            grown = buffer.size - before
+            tail.newest = now
+            tail.held += grown
+            self._held += grown
+            self._gauge.add(grown)
+            self._end += count
+            self._live += count
+            if keep:
+                self._commit.records += count
+            first += count
+            if buffer.size >= self._early_from:
+                self._write_early(tail)
+        if not self.dirty:
+            self._touch()
+        if keep:
+            self._commit.urgent = True
+        return begin
 
     def _own_segment(self) -> Segment:
         """Return a segment for a large message: an empty one, which gets no other message."""

@@ -562,19 +562,19 @@ def _many(count: int, start: int = 0) -> tuple[str, bytes]:
 
 def test_a_large_batch_takes_many_turns_and_is_seen_when_it_is_whole() -> None:
     stage = Turned()
-    stage.append(_many(9_000))
+    stage.append(_many(20_000))
     other = stage.world.peer()
-    stage.begin((0, 1, 9_000))
+    stage.begin((0, 1, 20_000))
     stage.turn()
     other.give(publish(b"between", key="q"))
     assert stage.queue().ready_count() == 0
     assert stage.asked(other, m.BasicGet("q")) == m.BasicGetEmpty()
-    assert stage.finish() == s.StageCommitOk(rows=9_000)
+    assert stage.finish() == s.StageCommitOk(rows=20_000)
     assert stage.turns > 5
     found = stage.bodies()
-    assert [each for each in found if each != b"between"] == [b"%d" % n for n in range(9_000)]
-    assert len(found) == 9_001
-    assert 0 < found.index(b"between") < 9_000
+    assert [each for each in found if each != b"between"] == [b"%d" % n for n in range(20_000)]
+    assert len(found) == 20_001
+    assert 0 < found.index(b"between") < 20_000
 
 
 def test_what_the_client_sends_meanwhile_waits_for_the_end() -> None:
@@ -674,12 +674,12 @@ def test_rows_are_seen_when_the_disk_has_their_batch() -> None:
 
 def test_a_commit_waits_while_the_disk_is_short() -> None:
     stage = Turned()
-    stage.append(_many(2_000))
-    stage.begin((0, 1, 2_000))
+    stage.append(_many(9_000))
+    stage.begin((0, 1, 9_000))
     stage.turn()
     stage.world.registry.set_short("disk", True)
     for _ in range(200):
         stage.turn()
     assert stage.peer.methods() == []
     stage.world.registry.set_short("disk", False)
-    assert stage.finish() == s.StageCommitOk(rows=2_000)
+    assert stage.finish() == s.StageCommitOk(rows=9_000)

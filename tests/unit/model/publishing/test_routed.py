@@ -94,6 +94,61 @@ def test_a_row_that_is_no_message_is_an_error() -> None:
         routed.take(rows(("", "q"), ("", "k" * 256)), 0, 2, where.router)
 
 
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_rows_that_differ_in_their_bodies_only_are_appended_together(kind: str) -> None:
+    where, queue, routed = world(x_queue_type=kind)
+    other = where.declare_queue("other")
+    where.bind("amq.direct", other, "k")
+    queue.publish(message(body=b"before"))
+    every = rows(*[("amq.direct", "k")] * 5, *[("", "q")] * 3, ("amq.direct", "nobody"))
+    assert routed.take(every, 0, 9, where.router) == 9
+    queue.publish(message(body=b"between"))
+    assert routed.take(rows(*[("", "q")] * 2), 0, 2, where.router) == 2
+    assert routed.single == 1, "the row that nobody gets"
+    assert routed.counts == {"amq.direct": 6, "": 5}
+    assert where.exchange("amq.direct").routed == 10
+    assert queue.counters.publish == 2 + 10
+    assert other.ready_count() == 0
+    routed.commit_batch()
+    assert taken(other) == [b"%d" % number for number in range(5)]
+    assert queue.arrivals() == {"": 5 + 2, "amq.direct": 5}
+    if kind != "stream":
+        order = [b"before", *(b"%d" % number for number in range(8)), b"between", b"0", b"1"]
+        assert taken(queue) == order
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_rows_that_were_appended_together_are_removed_together(kind: str) -> None:
+    where, queue, routed = world(x_queue_type=kind)
+    before = queue.ready_count()
+    routed.take(rows(*[("", "q")] * 5), 0, 5, where.router)
+    queue.publish(message(body=b"between"))
+    routed.take(rows(*[("", "q")] * 5), 0, 5, where.router)
+    routed.roll_back_batch()
+    assert queue.ready_count() == before + 1
+
+
+def test_each_row_finds_its_own_route_where_the_key_alone_does_not_decide() -> None:
+    where, queue, routed = world()
+    where.declare_exchange("any", "x-random")
+    routed.plain["any"] = where.exchange("any")
+    for name in ("q", "r"):
+        where.bind("any", where.declare_queue(name, durable=True), "")
+    routed.take(rows(*[("any", "")] * 200), 0, 200, where.router)
+    assert routed.single == 200
+    routed.commit_batch()
+    assert 0 < queue.ready_count() < 200
+
+
+def test_rows_of_a_queue_with_a_message_ttl_expire() -> None:
+    where, queue, routed = world(x_message_ttl=1000)
+    routed.take(rows(*[("", "q")] * 3), 0, 3, where.router)
+    routed.commit_batch()
+    found = queue.get()
+    assert found is not None
+    assert found[0].due > 0
+
+
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 @pytest.mark.parametrize(
     ("most", "overflow"), [(2, "reject-publish"), (2, "drop-head"), (9, "reject-publish")]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import SEEN_AHEAD, WRITE_EARLY_BYTES
+import pyarrow as pa
+
+from harebell.base.limits import LARGE_RECORD_BYTES, SEEN_AHEAD, WRITE_EARLY_BYTES
+from harebell.kernels.rows import Rows
+from harebell.wire.arrow.decode import decode_batch
 from tests.sim.disk import Random
 from tests.unit.store.stores import IDENTITY, NOW, Bench, message
 
@@ -14,6 +18,14 @@ def live(log) -> list[bytes]:  # type: ignore[no-untyped-def]
         found.append(log.read(position).body)
         position = log.next(position + 1)
     return found
+
+
+def rows_of(bodies: list[bytes]) -> Rows:
+    """Persistent rows with these bodies."""
+    data = pa.record_batch({"value": bodies}).serialize().to_pybytes()
+    rows = Rows(("value",), (), "", "q", 2)
+    rows.load(data, *decode_batch(data, ("value",), ()))
+    return rows
 
 
 def filled(bench: Bench, count: int, size: int = 100):  # type: ignore[no-untyped-def]
@@ -295,3 +307,65 @@ def test_all_that_is_on_disk_is_marked_once_somebody_takes_messages() -> None:
     log.append(message(b""))
     bench.commit()
     assert bench.again().log().seen() == log.end()
+
+
+def test_rows_that_are_appended_together_are_the_records_of_their_messages() -> None:
+    bodies = [b"%04d" % number + bytes(number) for number in range(60)]
+    loaded = rows_of(bodies)
+    bench = Bench(segment_bytes=1000)
+    log = bench.log()
+    log.append(message(b"before"))
+    assert log.append_rows(loaded, 0, 40, loaded.message(0)) == 1
+    assert log.append_rows(loaded, 40, 60, loaded.message(40)) == 41
+    assert log.append(message(b"after")) == 61
+    assert (log.end(), log.live()) == (62, 62)
+    assert len(log.segments) > 4
+    assert all(segment.end() < 1000 + 200 for segment in log.segments)
+    expected = [b"before", *bodies, b"after"]
+    assert live(log) == expected
+    log.settle_range(10, 30)
+    bench.commit()
+    assert bench.store.commit.records == 0
+    again = bench.again().log()
+    assert live(again) == expected[:10] + expected[30:]
+    assert again.read(40).raw == loaded.message(39).raw
+
+
+def test_a_large_row_has_a_segment_of_its_own() -> None:
+    large = bytes(LARGE_RECORD_BYTES)
+    loaded = rows_of([large, b"small"])
+    bench = Bench()
+    log = bench.log()
+    for row in range(2):
+        log.append_rows(loaded, row, loaded.same_until(row, 2), loaded.message(row))
+    bench.commit()
+    again = bench.again().log()
+    assert live(again) == [large, b"small"]
+    assert len(again.segments) == 2
+
+
+def test_many_rows_are_written_before_their_commit() -> None:
+    bodies = [bytes(10_000)] * (2 * WRITE_EARLY_BYTES // 10_000)
+    loaded = rows_of(bodies)
+    bench = Bench(segment_bytes=16 * WRITE_EARLY_BYTES)
+    log = bench.log()
+    log.append_rows(loaded, 0, len(bodies), loaded.message(0))
+    assert log.segments[-1].buffer.start > WRITE_EARLY_BYTES
+    assert live(log) == bodies
+
+
+def test_rows_of_an_uncommitted_batch_are_taken_back() -> None:
+    loaded = rows_of([b"%d" % number for number in range(8)])
+    bench = Bench()
+    log = bench.log()
+    log.append(message(b"before"))
+    bench.store.commit.staging = 1
+    log.append_rows(loaded, 0, 8, loaded.message(0))
+    assert bench.store.commit.staged == [(IDENTITY, 1)]
+    assert bench.store.commit.joint
+    bench.store.commit.staging = 0
+    log.append(message(b"after"))
+    bench.commit()
+    again = bench.again().log()
+    assert again.take_back(1) == 8
+    assert live(again) == [b"before", b"after"]

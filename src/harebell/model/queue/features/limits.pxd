@@ -6,6 +6,7 @@ cdef class Incoming:
     cdef readonly long long last
 
     cpdef int add(self, long long byte_count) except -1
+    cpdef int add_rows(self, long long count, long long byte_count, long long last) except -1
 
 cdef class Limits:
     cdef readonly long long most

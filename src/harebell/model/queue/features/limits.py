@@ -43,6 +43,19 @@ class Incoming:
         self.last = byte_count
         return 0
 
+    def add_rows(self, count: int, byte_count: int, last: int) -> int:
+        """Add messages.
+
+        Args:
+            count: how many.
+            byte_count: bytes of their bodies.
+            last: bytes of the body of the last one.
+        """
+        self.count += count
+        self.byte_count += byte_count
+        self.last = last
+        return 0
+
 
 class Limits:
     """The limits of one queue, and the ready bytes.

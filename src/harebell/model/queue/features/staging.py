@@ -30,8 +30,15 @@ class OpenBatch:
         self.byte_count = 0
         self.expires = False
 
-    def add(self, message: Message) -> None:
+    def add(self, message: Message) -> int:
         """Count one more hidden message."""
         self.count += 1
         self.byte_count += len(message.body)
         self.expires = self.expires or message.due > 0
+        return 0
+
+    def add_rows(self, count: int, byte_count: int) -> int:
+        """Count more hidden messages, which do not expire, and the bytes of their bodies."""
+        self.count += count
+        self.byte_count += byte_count
+        return 0

@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Log
+from harebell.kernels.rows cimport Rows
 from harebell.model.queue.order.contract cimport MessageOrder
 
 cdef class FifoOrder(MessageOrder):
@@ -60,6 +61,10 @@ cdef class FifoOrder(MessageOrder):
     cpdef int begin_batch(self) except -1
     @cython.locals(position="long long")
     cpdef int stage(self, Message message) except -1
+    @cython.locals(position="long long")
+    cpdef int stage_rows(
+        self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like
+    ) except -1
     cdef int _end_range(self) except -1
     @cython.locals(at="Py_ssize_t")
     cpdef bint has_row(self, long long position) except -1

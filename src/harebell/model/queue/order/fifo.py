@@ -28,6 +28,7 @@ from operator import itemgetter
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.rows import Rows
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.position_range import PositionRanges
 
@@ -400,6 +401,16 @@ class FifoOrder(MessageOrder):
             self._rows_first = position
         self._rows_end = position + 1
         self.hidden += 1
+        return 0
+
+    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+        """Append rows of the batch that differ in their bodies only."""
+        position = self.log.append_rows(rows, first, end, like)
+        if position != self._rows_end:
+            self._end_range()
+            self._rows_first = position
+        self._rows_end = position + end - first
+        self.hidden += end - first
         return 0
 
     def _end_range(self) -> int:
