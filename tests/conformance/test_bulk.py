@@ -13,6 +13,7 @@ import pytest
 
 from harebell.auth.permissions import Permissions
 from harebell.base.limits import BULK_READS_WAITING, BULK_ROWS, OUTPUT_HIGH_BYTES
+from harebell.model.settings.policy import Policy
 from harebell.wire.arrow.columns import selection
 from harebell.wire.arrow.encode import schema_message
 from harebell.wire.v09 import bulk as b
@@ -343,3 +344,89 @@ def test_many_queues_are_told_page_by_page(connect_memory: Connect) -> None:
     first = peer.ask(b.BulkQueues())
     assert first.more
     assert names_of(peer) == names
+
+
+def letters_of(peer: Peer, queue: str) -> list[str]:
+    """The queues that dead letters of a queue go to."""
+    return b.decode_names(peer.ask(b.BulkLetters(queue=queue)).names)
+
+
+def test_the_queues_of_dead_letters_are_told(connect_memory: Connect, memory: MemorySite) -> None:
+    peer = connect_memory().open()
+    for name in ("dead", "late", "other"):
+        peer.queue(name)
+    for name, kind in (("dlx", "topic"), ("behind", "fanout"), ("heads", "headers")):
+        peer.ask(m.ExchangeDeclare(name, kind))
+    peer.ask(m.QueueBind("dead", "dlx", "failed.*"))
+    peer.ask(m.ExchangeBind("behind", "dlx", "late.#"))
+    peer.ask(m.QueueBind("late", "behind", ""))
+    peer.ask(m.QueueBind("other", "heads", "", arguments={"a": 1}))
+    for name, exchange, key, found in (
+        ("one", "", "dead", ["dead"]),
+        ("two", "dlx", "failed.x", ["dead"]),
+        ("three", "dlx", "late.x", ["late"]),
+        ("four", "dlx", None, ["dead", "late"]),
+        ("five", "heads", "k", ["other"]),
+    ):
+        arguments = {"x-dead-letter-exchange": exchange}
+        if key is not None:
+            arguments["x-dead-letter-routing-key"] = key
+        peer.queue(name, arguments=arguments)
+        assert letters_of(peer, name) == found
+    memory.broker.vhosts["/"].policies.put(
+        Policy("p", "^other", "queues", 0, {"dead-letter-exchange": "dlx"})
+    )
+    assert letters_of(peer, "other") == ["dead", "late"]
+    memory.users.get("guest").permissions["/"] = Permissions("", "", "four|late")
+    assert letters_of(connect_memory().open(), "four") == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            {},
+            "PRECONDITION_FAILED - queue 'q' in vhost '/' has no dead-letter exchange: declare it "
+            "with x-dead-letter-exchange, or set the policy key dead-letter-exchange",
+        ),
+        (
+            {"x-dead-letter-exchange": "no"},
+            "PRECONDITION_FAILED - the dead-letter exchange 'no' of queue 'q' in vhost '/' is "
+            "missing",
+        ),
+        (
+            {"x-dead-letter-exchange": ""},
+            "PRECONDITION_FAILED - dead letters of queue 'q' in vhost '/' go to the queues that "
+            "their own routing keys name: it has the default exchange as dead-letter exchange, and "
+            "no dead-letter routing key",
+        ),
+        (
+            {"x-dead-letter-exchange": "amq.topic"},
+            "PRECONDITION_FAILED - no queue gets dead letters of queue 'q' in vhost '/': bind one "
+            "to exchange 'amq.topic'",
+        ),
+    ],
+)
+def test_a_queue_without_queues_for_its_dead_letters_is_told_why(
+    connect_memory: Connect, arguments: dict[str, Any], text: str
+) -> None:
+    peer = connect_memory().open()
+    peer.queue("q", arguments=arguments)
+    peer.send(b.BulkLetters(queue="q"))
+    peer.expect_channel_close(406, text, "bulk.letters")
+
+
+def test_queues_of_dead_letters_that_may_not_be_read_are_not_told(
+    connect_memory: Connect, memory: MemorySite
+) -> None:
+    peer = connect_memory().open()
+    peer.queue("dead")
+    peer.queue("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    memory.users.get("guest").permissions["/"] = Permissions("", "", "q")
+    other = connect_memory().open()
+    other.send(b.BulkLetters(queue="q"))
+    text = (
+        "ACCESS_REFUSED - dead letters of queue 'q' in vhost '/' go to queues that user 'guest' "
+        "may not read"
+    )
+    other.expect_channel_close(403, text, "bulk.letters")

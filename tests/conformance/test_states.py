@@ -90,6 +90,7 @@ REPLIES: dict[str, m.Method | None] = {
     "bulk.span": bulk.BulkSpanOk(kind="classic"),
     "bulk.read": bulk.BulkBatch(),
     "bulk.queues": bulk.BulkQueuesOk(b"\x01q"),
+    "bulk.letters": bulk.BulkQueuesOk(b"\x01q"),
     "publisher.declare": publisher.PublisherDeclareOk(),
     "publisher.forget": publisher.PublisherForgetOk(),
 }
@@ -131,6 +132,7 @@ SENT: dict[str, m.Method] = {
     "stage.abort": stage.StageAbort("p", "r"),
     "stage.discard": stage.StageDiscard("p", "r"),
     "bulk.span": bulk.BulkSpan("q"),
+    "bulk.letters": bulk.BulkLetters("q"),
     "bulk.read": bulk.BulkRead("q", columns=b"value"),
     "publisher.declare": publisher.PublisherDeclare("p"),
     "publisher.forget": publisher.PublisherForget("p"),
@@ -308,7 +310,8 @@ def test_a_channel_that_is_not_open_takes_open_alone(connect: Connect, named: st
 
 def ready_channel(peer: Peer, name: str) -> None:
     """What the methods above need to be fine: queue q, exchange x, a delivery, a transaction."""
-    peer.queue("q")
+    to_itself = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
+    peer.queue("q", arguments=to_itself if name == "bulk.letters" else {})
     peer.ask(m.ExchangeDeclare("x", "direct"))
     if name in ("basic.ack", "basic.reject", "basic.nack"):
         peer.publish("", "q", b"one")

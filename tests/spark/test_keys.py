@@ -8,6 +8,7 @@ from typing import Any
 
 import pika
 import pytest
+from pyspark.sql import SparkSession
 
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
@@ -113,6 +114,33 @@ def test_a_queue_with_an_ordering_key_is_read_exactly_once_and_in_order_by_one_t
     assert len(rows) == KEYS * EACH
     assert_keys_are_kept([rows])
     assert waiting(channel, grouped) == 0
+
+
+@pytest.mark.parametrize("delivery", ["exactly-once", "peek"])
+@pytest.mark.parametrize("key", ["headers.key", "properties.type"])
+def test_tasks_share_the_keys_of_a_queue_and_keep_the_order_of_each(
+    broker_url: str, channel: Any, grouped: str, key: str, delivery: str
+) -> None:
+    publish_in_turns(channel, "", grouped)
+    found = partitions(
+        broker_url, partitionBy="key", orderingKey=key, queue=grouped, delivery=delivery
+    )
+    assert len(found) == 4
+    assert all(rows for rows in found[:2])
+    assert_keys_are_kept(found)
+
+
+def test_tasks_share_the_keys_of_hashed_queues_and_a_batch_read_too(
+    spark: SparkSession, broker_url: str, channel: Any, hashed: str
+) -> None:
+    publish_in_turns(channel, hashed, None)
+    given = {"queues": ",".join(QUEUES), "partitionBy": "key", "orderingKey": "routing_key"}
+    frame = spark.read.format("harebell").options(**PATIENT, url=broker_url, **given)
+    frame = frame.option("minPartitions", "3").schema("value BINARY")
+    assert frame.load().rdd.getNumPartitions() == 3
+    values = sorted(int(row["value"]) for row in frame.load().collect())
+    assert values == sorted(number for number in range(EACH) for _ in range(KEYS))
+    assert_keys_are_kept(partitions(broker_url, **given))
 
 
 def test_micro_batches_go_on_with_each_key_and_leave_those_that_a_consumer_holds(

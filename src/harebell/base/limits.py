@@ -489,6 +489,8 @@ SPARK_KEEP_SECONDS = 1.0
 """Interval of serving the connection while Spark works on a micro-batch."""
 SPARK_LEASE_SECONDS = 300.0
 """Default time that the lease of a query outlives its connection."""
+SPARK_STREAM_SECONDS = 86_400.0
+"""Default time that the stream of a query over an exchange keeps messages, and is not read."""
 SPARK_IN_FLIGHT_MOST = 1_000_000
 """Most unconfirmed rows of a write task that can be configured."""
 SPARK_TXN_VERSION_MOST = 2**63 - 2

@@ -164,6 +164,15 @@ class BulkVerbs:
         self.need(m.NAME)
         return self.call(m.BulkQueues(after=after), (m.BulkQueuesOk,), _names)
 
+    def dead_letter_queues(self, queue: str) -> Call[tuple[list[str], bool]]:
+        """Return the names of readable queues that get dead letters of a queue, as far as they fit.
+
+        Raises:
+            PreconditionFailed: there are none; the text says what is missing.
+        """
+        self.need(m.NAME)
+        return self.call(m.BulkLetters(queue=queue), (m.BulkQueuesOk,), _names)
+
 
 def _names(reply: m.BulkQueuesOk) -> tuple[list[str], bool]:
     return m.decode_names(reply.names), reply.more

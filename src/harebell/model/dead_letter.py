@@ -99,6 +99,10 @@ class DeadLetters:
         editor: reads and changes messages.
         clock: wall clock.
         chain: the dead-letter scheduler of the vhost.
+
+    Attributes:
+        exchange: as given.
+        routing_key: as given.
     """
 
     def __init__(
@@ -112,8 +116,8 @@ class DeadLetters:
         chain: DeadLetterScheduler,
     ) -> None:
         self._queue = queue
-        self._exchange = exchange
-        self._routing_key = routing_key
+        self.exchange = exchange
+        self.routing_key = routing_key
         self._router = router
         self._editor = editor
         self._clock = clock
@@ -139,25 +143,25 @@ class DeadLetters:
         Returns:
             GONE or NOWHERE, or the result of the queues that got it.
         """
-        exchange = self._router.exchanges.get(self._exchange)
+        exchange = self._router.exchanges.get(self.exchange)
         if exchange is None:
             return GONE
         self._chain.work.charge(LETTER_UNITS)
         message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))
-        blind = _texts(headers.get(BCC)) if self._routing_key is None else []
+        blind = _texts(headers.get(BCC)) if self.routing_key is None else []
         changes = self._events(message, reason, headers, [message.routing_key, *copies])
         history = changes[HISTORY]
         if BCC in headers and not blind:
             changes[BCC] = None
-        if self._routing_key is None:
+        if self.routing_key is None:
             keys = [message.routing_key, *copies, *blind]
         else:
-            keys = [self._routing_key]
+            keys = [self.routing_key]
             if "CC" in headers:
                 changes["CC"] = None
-        letter = self._editor.forwarded(message, self._exchange, keys[0], changes)
+        letter = self._editor.forwarded(message, self.exchange, keys[0], changes)
         if blind:
             letter = hidden(letter)
         found = self._targets(exchange, letter, keys)
@@ -179,7 +183,7 @@ class DeadLetters:
     def _targets(self, exchange: Any, letter: Message, keys: list[str]) -> list[Queue]:
         if len(keys) == 1:
             return list(self._router.route(exchange, letter))
-        copies = [copy_message(letter, self._exchange, key) for key in keys[1:]]
+        copies = [copy_message(letter, self.exchange, key) for key in keys[1:]]
         return list(self._router.route_all(exchange, (letter, *copies)))
 
     def _events(

@@ -28,6 +28,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.names import nearest
 from harebell.spark.options.source_options import BINARY, JSON, TEXT, Options
 from harebell.spark.reading.bodies import CORRUPT, json_problem
+from harebell.spark.reading.deaths import DEATH, HEADERS
 
 _STRING = StringType()
 
@@ -85,7 +86,7 @@ _KAFKA_ALL = StructType([*KAFKA_MESSAGE.fields, KAFKA_HEADERS])
 
 HEADERS_JSON = StructField("headers_json", _STRING)
 HEADERS_RAW = StructField("headers_raw", BinaryType())
-EVERYTHING = StructType([*MESSAGE.fields, HEADERS_JSON, HEADERS_RAW])
+EVERYTHING = StructType([*MESSAGE.fields, HEADERS_JSON, HEADERS_RAW, DEATH])
 """All columns that can be selected."""
 _CORRUPT = StructField(CORRUPT, _STRING)
 
@@ -108,14 +109,20 @@ class ColumnSelection:
 
 
 def message_schema(
-    *, properties: bool = True, headers: bool = True, json: bool = False, raw: bool = False
+    *,
+    properties: bool = True,
+    headers: bool = True,
+    json: bool = False,
+    raw: bool = False,
+    death: bool = False,
 ) -> StructType:
     """Return the columns of a message: `MESSAGE`, with columns removed or added by options."""
     left_out = {
         name for name, wanted in (("properties", properties), ("headers", headers)) if not wanted
     }
     fields = [field for field in MESSAGE.fields if field.name not in left_out]
-    fields += [field for field, wanted in ((HEADERS_JSON, json), (HEADERS_RAW, raw)) if wanted]
+    more = ((HEADERS_JSON, json), (HEADERS_RAW, raw), (DEATH, death))
+    fields += [field for field, wanted in more if wanted]
     return StructType(fields)
 
 
@@ -182,7 +189,10 @@ def select(
         if field.name == "properties":
             assert isinstance(field.dataType, StructType), "checked above"
             fields = tuple(field.dataType.names)
-    return ColumnSelection(tuple(name for name in schema.names if name != CORRUPT), fields)
+    columns = [name for name in schema.names if name not in (CORRUPT, DEATH.name)]
+    if DEATH.name in schema.names and HEADERS not in columns:
+        columns.append(HEADERS)
+    return ColumnSelection(tuple(columns), fields)
 
 
 def _check_body(schema: StructType, body_format: str) -> None:

@@ -71,6 +71,7 @@ class QueueSource(SinkSource):
             headers=requested.include_headers,
             json=requested.include_headers_json,
             raw=requested.include_raw_headers,
+            death=requested.dead_letters_of is not None,
         )
         return with_body(columns, requested)
 

@@ -29,12 +29,18 @@ def right(**given: str) -> Options:
     return parse({"queue": "q", **given}, NOTHING)
 
 
-CHOICES = ("queue", "queues", "queuePattern", "superStream")
+CHOICES = ("queue", "queues", "queuePattern", "superStream", "exchange", "deadLettersOf")
 WRONG = {
     "queue": ("", "the option queue must be a queue's name of 1 to 255 octets"),
     "queues": ("a,,b", "the option queues must be names between commas, such as orders,payments, "),
     "queuePattern": ("a(", "the option queuePattern is no regular expression: missing )"),
     "superStream": ("", "the option superStream must be a queue's name of 1 to 255 octets"),
+    "exchange": ("", "the option exchange must be an exchange's name of 1 to 255 octets: no queue"),
+    "bindingKeys": ("a,a", "the option bindingKeys names key 'a' twice"),
+    "deadLettersOf": ("", "the option deadLettersOf must be a queue's name of 1 to 255 octets"),
+    "streamMaxAge": ("0", "the option streamMaxAge must be a time above 0 such as 30s, 500ms or 2"),
+    "streamMaxBytes": ("0", "the option streamMaxBytes must be a size above 0 such as 64m, 512k o"),
+    "streamExpires": ("0", "the option streamExpires must be a time above 0 such as 30s, 500ms or"),
     "url": ("http://there", "the option url is wrong: an AMQP address begins with amqp:// or "),
     "username": (" ", "the option username is empty"),
     "passwordFile": ("/no/such", "the option passwordFile cannot be read: [Errno 2] No such file"),
@@ -72,7 +78,8 @@ WRONG = {
         "0",
         "the option maxRecordsPerPartition must be a whole number at least 1, not '0'",
     ),
-    "partitionBy": ("key", "the option partitionBy must be range or queue, not 'key'"),
+    "partitionBy": ("size", "the option partitionBy must be range, queue or key, not 'size'"),
+    "orderingKey": ("customer", "the option orderingKey must be routing_key, properties.NAME or"),
     "failOnDataLoss": ("maybe", "the option failOnDataLoss must be true or false, not 'maybe'"),
     "group": ("", "the option group must be a name of 1 to 255 octets"),
     "groupIdPrefix": (" ", "the option groupIdPrefix must be a name of 1 to 222 octets, which be"),
@@ -126,6 +133,77 @@ def test_a_queue_is_not_read_twice() -> None:
 def test_names_as_json_are_texts(value: str) -> None:
     with pytest.raises(OptionError, match="the option queues"):
         parse({"queues": value}, NOTHING)
+
+
+def test_a_query_over_an_exchange_has_its_own_stream() -> None:
+    options = parse({"exchange": "e", "bindingKeys": "orders.*, audit.#"}, NOTHING)
+    assert (options.exchange, options.binding_keys) == ("e", ("orders.*", "audit.#"))
+    assert (options.queues, options.stream_max_age, options.stream_expires) == ((), 86400, 86400)
+    assert parse({"exchange": "e", "bindingKeys": '["a,b", ""]'}, NOTHING).binding_keys == (
+        "a,b",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"exchange": "e"}, "the option exchange needs the option bindingKeys: the keys with whi"),
+        ({"queue": "q", "bindingKeys": "k"}, "the option bindingKeys belongs to the option excha"),
+        ({"queue": "q", "streamMaxAge": "1h"}, "the option streamMaxAge belongs to the option ex"),
+        ({"queue": "q", "exchange": "e"}, "the options queue and exchange exclude each other"),
+        (
+            {"exchange": "e", "bindingKeys": "k", "startingOffsets": "latest"},
+            "the options exchange and startingOffsets exclude each other: the query has a stream",
+        ),
+        (
+            {"exchange": "e", "bindingKeys": "k", "delivery": "at-least-once"},
+            "the options exchange and delivery=at-least-once exclude each other: the stream of",
+        ),
+        ({"exchange": "e", "bindingKeys": "[1]"}, "the option bindingKeys must be keys between"),
+        ({"exchange": "e", "bindingKeys": "["}, "the option bindingKeys is no JSON array: "),
+        ({"exchange": "e", "bindingKeys": "k" * 256}, "the option bindingKeys has a key of more"),
+        ({"exchange": "e", "bindingKey": "k"}, "unknown option 'bindingKey': did you mean bindi"),
+    ],
+)
+def test_options_of_an_exchange_are_checked_together(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse(given, NOTHING)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_dead_letters_are_not_read_over_plain_amqp() -> None:
+    with pytest.raises(OptionError, match="deadLettersOf and delivery=at-least-once exclude"):
+        parse({"deadLettersOf": "q", "delivery": "at-least-once"}, NOTHING)
+    assert parse({"deadLettersOf": "q"}, NOTHING).discovers
+
+
+def test_a_batch_read_has_no_exchange() -> None:
+    with pytest.raises(OptionError, match=r"exchange belongs to spark\.readStream"):
+        for_batch(parse({"exchange": "e", "bindingKeys": "k"}, NOTHING))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"partitionBy": "key"}, "the options partitionBy=key and orderingKey belong together: sa"),
+        ({"orderingKey": "routing_key"}, "the options partitionBy=key and orderingKey belong toge"),
+        (
+            {"orderingKey": "properties.mesage_id"},
+            "the option orderingKey names no property, 'mesage_id': did you mean properties.messa",
+        ),
+        (
+            {"partitionBy": "key", "orderingKey": "headers.a", "delivery": "at-least-once"},
+            "the options partitionBy=key and delivery=at-least-once exclude each other: over plai",
+        ),
+        (
+            {"partitionBy": "key", "orderingKey": "headers.a", "maxRecordsPerPartition": "5"},
+            "the options partitionBy=key and maxRecordsPerPartition exclude each other: a task",
+        ),
+    ],
+)
+def test_a_key_is_of_tasks_that_share_keys(given: dict[str, str], sentence: str) -> None:
+    assert wrong(**given).startswith(sentence)
 
 
 def test_a_timestamp_wins_over_offsets_as_with_kafka() -> None:

@@ -153,8 +153,8 @@ def test_a_schema_without_columns_is_refused() -> None:
 JSON = {"queue": "q", "bodyFormat": "json"}
 
 
-def test_two_more_columns_can_be_asked_for() -> None:
-    assert message_schema(json=True, raw=True) == EVERYTHING
+def test_three_more_columns_can_be_asked_for() -> None:
+    assert message_schema(json=True, raw=True, death=True) == EVERYTHING
     assert select(requested(headers_json=TEXT, headers_raw=BinaryType())).columns == (
         "headers_json",
         "headers_raw",

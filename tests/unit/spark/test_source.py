@@ -75,7 +75,7 @@ def test_a_table_is_refused_with_what_works_instead() -> None:
 def test_an_unknown_option_is_answered_with_the_options_of_its_side() -> None:
     source = QueueSource({"zzz": "1"})
     with pytest.raises(
-        OptionError, match="unknown option 'zzz': the options are bodyFormat"
+        OptionError, match="unknown option 'zzz': the options are bindingKeys"
     ) as read:
         source.schema()
     with pytest.raises(OptionError, match="unknown option 'zzz': the options are ") as written:

@@ -83,6 +83,7 @@ class Channel(SharedChannel):
     span = awaited(Verbs.span)
     read_arrow = awaited(Verbs.read_arrow)
     queue_names = awaited(Verbs.queue_names)
+    dead_letter_queues = awaited(Verbs.dead_letter_queues)
     stage_open = awaited(stages.stage_open)
     stage_append = awaited(stages.stage_append)
     stage_commit = awaited(stages.stage_commit)

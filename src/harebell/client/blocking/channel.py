@@ -90,6 +90,7 @@ class Channel(SharedChannel):
     span = waited(Verbs.span)
     read_arrow = waited(Verbs.read_arrow)
     queue_names = waited(Verbs.queue_names)
+    dead_letter_queues = waited(Verbs.dead_letter_queues)
     arrow_batches = arrow_batches
     stage_open = waited(stages.stage_open)
     stage_append = waited(stages.stage_append)

@@ -1,6 +1,6 @@
-"""bulk.queues: the queues of the vhost that a user may read, page by page.
+"""bulk.queues and bulk.letters: the queues that a user may read, and those of dead letters.
 
-AMQP has no method for that, and readers of all queues of a pattern need it.
+AMQP has no methods for that, and who reads all queues of a pattern or dead letters needs them.
 """
 
 from __future__ import annotations
@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import READ
-from harebell.wire.v09.bulk import BulkQueues, BulkQueuesOk, encode_names
+from harebell.auth.permissions import READ, Permissions
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.front.amqp_0_9_1.queue import find_readable
+from harebell.model.dead_letter_queues import dead_letter_queues
+from harebell.model.resource import rendered
+from harebell.wire.v09.bulk import BulkLetters, BulkQueues, BulkQueuesOk, encode_names
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.model.queue.contract import Queue
 
 _AROUND_BYTES = 64
 """Octets of a frame beside the names."""
@@ -21,21 +26,46 @@ _PAGE_BYTES = 32_768
 
 def queues(channel: Channel, method: BulkQueues) -> None:
     """bulk.queues: return the sorted names after a name, as many as fit into a frame."""
-    connection = channel.connection
     vhost = channel.vhost
-    held = connection.user.permissions.get(vhost.name)
+    held = channel.connection.user.permissions.get(vhost.name)
     names = sorted(
         name
         for name, queue in vhost.queues.items()
-        if name > method.after
-        and (queue.owner is None or queue.owner is connection)
-        and held is not None
-        and held.allow(READ, name)
+        if name > method.after and _may_read(channel, queue, held)
     )
+    _answer(channel, names)
+
+
+def letters(channel: Channel, method: BulkLetters) -> None:
+    """bulk.letters: return the names of the queues that dead letters of a queue go to."""
+    queue = find_readable(channel, method.queue)
+    vhost = channel.vhost
+    held = channel.connection.user.permissions.get(vhost.name)
+    found = dead_letter_queues(vhost, queue)
+    names = sorted(each.name for each in found if _may_read(channel, each, held))
+    if not names:
+        thing = rendered("queue", queue.name, queue.vhost)
+        raise Refusal(
+            ErrorKind.ACCESS_REFUSED,
+            f"dead letters of {thing} go to queues that user '{channel.connection.user.name}' may "
+            "not read",
+        )
+    _answer(channel, names)
+
+
+def _may_read(channel: Channel, queue: Queue, held: Permissions | None) -> bool:
+    if queue.owner is not None and queue.owner is not channel.connection:
+        return False
+    return held is not None and held.allow(READ, queue.name)
+
+
+def _answer(channel: Channel, names: list[str]) -> None:
+    """Send as many of the names as fit into a frame."""
+    connection = channel.connection
     room = min(connection.frame_max - _AROUND_BYTES, _PAGE_BYTES) or _PAGE_BYTES
     encoded, count = encode_names(names, room)
     reply = BulkQueuesOk(names=encoded, more=count < len(names))
     connection.send(channel.number, reply)
 
 
-HANDLERS: dict[type, Callable[[Any, Any], None]] = {BulkQueues: queues}
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {BulkQueues: queues, BulkLetters: letters}

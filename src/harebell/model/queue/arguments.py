@@ -25,6 +25,7 @@ SINGLE_ACTIVE = "x-single-active-consumer"
 CONSUMER_TIMEOUT = "x-consumer-timeout"
 GROUP_KEY = "x-group-key"
 DEDUPLICATION = "x-message-deduplication"
+STREAM_EXPIRES = "x-stream-expires"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
 
@@ -56,6 +57,7 @@ COMPARED = (
     SEGMENT_SIZE,
     "x-stream-filter-size-bytes",
     "x-initial-cluster-size",
+    STREAM_EXPIRES,
     "x-retry-delays",
     "x-delayed-retry-type",
     "x-delayed-retry-min",
@@ -207,6 +209,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-max-in-memory-length": ((QUORUM,), _COUNT),
     "x-max-in-memory-bytes": ((QUORUM,), _COUNT),
     "x-max-age": ((STREAM,), _age),
+    STREAM_EXPIRES: ((STREAM,), _number(1, _TEN_YEARS_MS)),
     SEGMENT_SIZE: ((STREAM,), _COUNT),
     "x-stream-filter-size-bytes": ((STREAM,), _COUNT),
 }

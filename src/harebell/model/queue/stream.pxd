@@ -51,6 +51,7 @@ cdef class StreamQueue(Queue):
     cdef object _context
     cdef object _editor
     cdef object _clock
+    cdef object _expires
 
     @cython.locals(position="long long")
     cpdef int publish(self, Message message) except -1

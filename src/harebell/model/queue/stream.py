@@ -33,9 +33,11 @@ from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
+from harebell.model.queue.arguments import STREAM_EXPIRES
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.features.consumers import dismiss
 from harebell.model.queue.features.no_local import Skipped
+from harebell.model.queue.features.queue_expiry import QueueExpiry
 from harebell.model.queue.offsets import (
     FILTER_VALUE,
     MATCH_UNFILTERED,
@@ -152,13 +154,23 @@ class StreamQueue(Queue):
         self._context: QueueContext | None = None
         self._editor: Editor | None = None
         self._clock = Clock()
+        self._expires: QueueExpiry | None = None
 
     def join(self, context: QueueContext) -> None:
-        """Take the clock and the header decoder of the vhost."""
+        """Take the clock and the header decoder of the vhost, and begin to expire."""
         self._context = context
         self._editor = context.editor
         self._clock = context.clock
         self._work = context.timers.work
+        unused_ms = self.arguments.get(STREAM_EXPIRES)
+        if unused_ms is not None:
+            self._expires = QueueExpiry(self, context.timers, context.drop_queue)
+            self._expires.limit(unused_ms)
+
+    def declared(self) -> None:
+        """Restart the time of `x-stream-expires`: something uses the stream."""
+        if self._expires is not None:
+            self._expires.used()
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set the retention: how many bytes are kept, and for how long."""
@@ -459,11 +471,13 @@ class StreamQueue(Queue):
 
     def span(self, moment: int) -> MessageRange:
         """Return the range of the messages that are on disk."""
+        self.declared()
         hidden = self._log.live() - self.ready_count()
         return span_of(self._log, self._visible, moment, hidden)
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """Return rows of the messages on disk in a range of offsets."""
+        self.declared()
         end = min(end, self._visible)
         first = check_kept(self.name, self.vhost, first, self._log.first(), end, into)
         into.marks(0, 0, None, None, None)
@@ -552,6 +566,7 @@ class StreamQueue(Queue):
             self._locals -= cursor.skipped is not None
             self._share_with(len(self._cursors))
             self._tracking.write()
+            self.declared()
 
     def delete(self) -> int:
         """Cancel the consumers, and delete the log."""
@@ -563,6 +578,8 @@ class StreamQueue(Queue):
         dismiss(self.consumers.take_all(), self._work)
         self._log.delete()
         self._tracking.forget()
+        if self._expires is not None:
+            self._expires.stop()
         self.unacked = 0
         self.itself = ()
         return count

@@ -41,6 +41,7 @@ class SinkOptions:
         url: address of the broker, with user and password.
         exchange: for all rows; None if no option sets it.
         routing_key: for all rows; None if no option sets it.
+        super_stream: whether the exchange is a super stream, whose partitions rows go to.
         delivery: the delivery guarantee; None is the best that the broker supports.
         mandatory: whether unroutable rows count as failed.
         dead_letter: the exchange for unroutable rows; "" for none.
@@ -56,6 +57,7 @@ class SinkOptions:
     url: URL = field(repr=False)
     exchange: str | None = None
     routing_key: str | None = None
+    super_stream: bool = False
     delivery: str | None = None
     mandatory: bool = True
     dead_letter: str = ""
@@ -116,6 +118,15 @@ def _checked(read: dict[str, Any]) -> SinkOptions:
                     "default exchange and the queue's name as routing key"
                 )
         read["exchange"], read["routing_key"] = "", queue
+    super_stream = read.pop("super_stream", None)
+    if super_stream is not None:
+        for name, option in (("exchange", "exchange or queue"), ("routing_key", "routingKey")):
+            if name in read:
+                raise OptionError(
+                    f"the options superStream and {option} exclude each other: the partition of a "
+                    "row is chosen by its column routing_key"
+                )
+        read["exchange"], read["super_stream"] = super_stream, True
     options = SinkOptions(**read)
     if options.dead_letter and not options.mandatory:
         raise OptionError("the option deadLetter needs mandatory=true: else nothing comes back")
@@ -147,6 +158,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "exchange": ("exchange", _read_name),
     "routingKey": ("routing_key", _read_name),
     "queue": ("queue", read_queue),
+    "superStream": ("super_stream", read_queue),
     "delivery": ("delivery", choice(EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE)),
     "mandatory": ("mandatory", read_flag),
     "deadLetter": ("dead_letter", _read_given_name),

@@ -16,6 +16,7 @@ from typing import Any
 
 from harebell.base import limits
 from harebell.base.limits import NAME_BYTES
+from harebell.base.names import nearest
 from harebell.client.url import URL
 from harebell.model.filter import FilterError, compile_filter
 from harebell.spark.options import offset_limits as bounds
@@ -28,6 +29,7 @@ from harebell.spark.options.values import (
     read_directory,
     read_flag,
     read_group,
+    read_keys,
     read_queue,
     read_queues,
     read_seconds,
@@ -36,6 +38,7 @@ from harebell.spark.options.values import (
     unknown,
     whole,
 )
+from harebell.wire.arrow.columns import FIELDS as PROPERTY_FIELDS
 
 __all__ = ["OptionError", "Options", "parse"]
 
@@ -49,6 +52,7 @@ GROUP_PREFIX = "spark"
 DISCARD = "discard"
 BINARY, TEXT, JSON = "binary", "text", "json"
 AMQP, KAFKA = "amqp", "kafka"
+BY_KEY = "key"
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,12 @@ class Options:
         queues: all of them.
         pattern: a regular expression for their names.
         super_stream: a super stream, whose partitions the pattern matches.
+        exchange: an exchange, whose messages a stream of the query's own collects.
+        binding_keys: with which that stream is bound.
+        dead_letters_of: a queue, whose dead-letter queues are read.
+        stream_max_age: seconds after which that stream lets messages go.
+        stream_max_bytes: bytes above which it does; None for no limit.
+        stream_expires: seconds without a reader after which the broker deletes that stream.
         delivery: the delivery guarantee; None is the best that the broker supports.
         starting: where a new query begins.
         ending: where a batch read ends.
@@ -75,7 +85,8 @@ class Options:
         rows_per_batch: rows of an Arrow record batch.
         min_partitions: partitions of a large micro-batch; None is one per core.
         max_records_per_partition: most messages that one task reads.
-        partition_by: "range", or "queue" for one task per queue.
+        partition_by: "range", "queue" for one task per queue, or "key" for a share of the keys.
+        ordering_key: what the keys are: routing_key, properties.NAME or headers.NAME.
         fail_on_data_loss: whether a query fails when expected messages are missing.
         group: name of the lease group; None creates one for a new query.
         group_prefix: what the name of a created lease group, and of connections, begins with.
@@ -100,6 +111,12 @@ class Options:
     queues: tuple[str, ...] = ()
     pattern: str | None = None
     super_stream: str | None = None
+    exchange: str | None = None
+    binding_keys: tuple[str, ...] = ()
+    dead_letters_of: str | None = None
+    stream_max_age: float = limits.SPARK_STREAM_SECONDS
+    stream_max_bytes: int | None = None
+    stream_expires: float = limits.SPARK_STREAM_SECONDS
     delivery: str | None = None
     starting: OffsetLimits = NO_LIMITS
     ending: OffsetLimits = NO_LIMITS
@@ -115,6 +132,7 @@ class Options:
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     partition_by: str = "range"
+    ordering_key: str | None = None
     fail_on_data_loss: bool = True
     group: str | None = None
     group_prefix: str = GROUP_PREFIX
@@ -132,6 +150,11 @@ class Options:
     body_format: str = BINARY
     body_schema: str | None = None
     mode: str = "PERMISSIVE"
+
+    @property
+    def discovers(self) -> bool:
+        """True if the broker says which queues are read, and may say others later."""
+        return self.pattern is not None or self.dead_letters_of is not None
 
     @property
     def window(self) -> int:
@@ -175,6 +198,7 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     take_address(read)
     for end in ("starting", "ending"):
         read[end] = _places(read, end)
+    _check_exchange(values)
     if "super_stream" in read:
         read["pattern"] = re.escape(read["super_stream"]) + "-[0-9]+"
         read.setdefault("partition_by", "queue")
@@ -189,6 +213,7 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     _check(options)
     _check_trigger(options, values)
     _check_condition(options)
+    _check_key(options, values)
     if "group" in values and "groupidprefix" in values:
         raise OptionError(
             "the options group and groupIdPrefix exclude each other: give one of them"
@@ -238,6 +263,11 @@ def for_batch(options: Options) -> Options:
             "moment at which it could acknowledge; use spark.readStream with "
             ".trigger(availableNow=True), which takes what is there and ends"
         )
+    if options.exchange is not None:
+        raise OptionError(
+            "the option exchange belongs to spark.readStream: an exchange has no messages that a "
+            "batch read could find; read a queue that is bound to it"
+        )
     if options.unmatched is not None:
         raise OptionError(
             "the option unmatched belongs to spark.readStream: a batch read consumes nothing"
@@ -255,19 +285,52 @@ def for_batch(options: Options) -> Options:
 
 
 def _one_of_the_queues(values: Mapping[str, str]) -> None:
-    choices = ("queue", "queues", "queuepattern", "superstream")
+    choices = ("queue", "queues", "queuepattern", "superstream", "exchange", "deadlettersof")
     given = [_NAMES[name] for name in choices if name in values]
     if not given:
         raise OptionError(
             'the option queue is missing: say which queue to read, .option("queue", "orders"), or '
-            "give queues, queuePattern or superStream"
+            "give queues, queuePattern, superStream, exchange or deadLettersOf"
         )
     if len(given) > 1:
         raise OptionError(f"the options {' and '.join(given)} exclude each other: give one of them")
 
 
+def _check_exchange(values: Mapping[str, str]) -> None:
+    """Check the options of a query over an exchange."""
+    if "exchange" not in values:
+        for name in _OF_EXCHANGE:
+            if name in values:
+                raise OptionError(
+                    f"the option {_NAMES[name]} belongs to the option exchange, whose messages a "
+                    "stream of the query's own collects: give both"
+                )
+        return
+    if "bindingkeys" not in values:
+        raise OptionError(
+            "the option exchange needs the option bindingKeys: the keys with which the stream of "
+            "the query is bound, such as orders.# for a topic exchange"
+        )
+    for name in _NOT_OF_EXCHANGE:
+        if name in values:
+            raise OptionError(
+                f"the options exchange and {_NAMES[name]} exclude each other: the query has a "
+                "stream of its own, which begins with the query"
+            )
+
+
 def _check(options: Options) -> None:
     """Check options that depend on each other."""
+    if options.dead_letters_of is not None and options.delivery in (AT_MOST_ONCE, AT_LEAST_ONCE):
+        raise OptionError(
+            f"the options deadLettersOf and delivery={options.delivery} exclude each other: plain "
+            "AMQP does not say where dead letters go, so name the queues with the option queues"
+        )
+    if options.exchange is not None and options.delivery in (AT_MOST_ONCE, AT_LEAST_ONCE):
+        raise OptionError(
+            f"the options exchange and delivery={options.delivery} exclude each other: the stream "
+            "of the query is read exactly once"
+        )
     if options.super_stream is not None and options.delivery not in (None, EXACTLY_ONCE, PEEK):
         raise OptionError(
             f"the options superStream and delivery={options.delivery} exclude each other: the "
@@ -275,7 +338,7 @@ def _check(options: Options) -> None:
         )
     if options.body_schema is not None and options.body_format != JSON:
         raise OptionError("the option schema describes JSON bodies: add bodyFormat=json")
-    if options.pattern is None:
+    if not options.discovers and options.exchange is None:
         for end in (options.starting, options.ending):
             for queue in end.named:
                 if queue not in options.queues:
@@ -331,6 +394,27 @@ def _check_trigger(options: Options, values: Mapping[str, str]) -> None:
         )
 
 
+def _check_key(options: Options, values: Mapping[str, str]) -> None:
+    """Check how tasks share the keys of a micro-batch."""
+    if (options.partition_by == BY_KEY) != (options.ordering_key is not None):
+        raise OptionError(
+            "the options partitionBy=key and orderingKey belong together: say what the key is, "
+            "such as routing_key, properties.correlation_id or headers.customer"
+        )
+    if options.partition_by != BY_KEY:
+        return
+    if options.delivery in (AT_MOST_ONCE, AT_LEAST_ONCE):
+        raise OptionError(
+            f"the options partitionBy=key and delivery={options.delivery} exclude each other: over "
+            "plain AMQP a micro-batch is not divided by keys"
+        )
+    if "maxrecordsperpartition" in values:
+        raise OptionError(
+            "the options partitionBy=key and maxRecordsPerPartition exclude each other: a task has "
+            "all messages of its keys"
+        )
+
+
 def _places(read: dict[str, Any], end: str) -> OffsetLimits:
     """Combine three options into one limit, with the precedence of the Kafka source."""
     offsets = read.pop(end, NO_LIMITS)
@@ -346,6 +430,25 @@ def _read_pattern(name: str, value: str) -> str:
     except re.error as error:
         raise OptionError(f"the option {name} is no regular expression: {error}") from None
     return read_text(name, value)
+
+
+def _read_key(name: str, value: str) -> str:
+    column, dot, field = value.partition(".")
+    if value == "routing_key" or (column == "headers" and field):
+        return value
+    if column == "properties" and dot:
+        if field in PROPERTY_FIELDS:
+            return value
+        near = nearest(field.lower(), PROPERTY_FIELDS)
+        mend = f"did you mean properties.{near}?" if near else f"one of {_listed(PROPERTY_FIELDS)}"
+        raise OptionError(f"the option {name} names no property, {field!r}: {mend}")
+    raise OptionError(
+        f"the option {name} must be routing_key, properties.NAME or headers.NAME, not {value!r}"
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
 
 
 def _read_format(name: str, value: str) -> str:
@@ -380,6 +483,15 @@ def _read_condition(name: str, value: str) -> str:
     return value
 
 
+def _read_exchange(name: str, value: str) -> str:
+    if not value or len(value.encode()) > NAME_BYTES:
+        raise OptionError(
+            f"the option {name} must be an exchange's name of 1 to {NAME_BYTES} octets: no queue "
+            "can be bound to the default exchange"
+        )
+    return value
+
+
 # A group's name ends with a UUID in hexadecimal digits.
 _PREFIX_BYTES = NAME_BYTES - len("-") - 32
 
@@ -400,6 +512,12 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "queues": ("queues", read_queues),
     "queuePattern": ("pattern", _read_pattern),
     "superStream": ("super_stream", read_queue),
+    "exchange": ("exchange", _read_exchange),
+    "bindingKeys": ("binding_keys", read_keys),
+    "deadLettersOf": ("dead_letters_of", read_queue),
+    "streamMaxAge": ("stream_max_age", read_seconds),
+    "streamMaxBytes": ("stream_max_bytes", read_size),
+    "streamExpires": ("stream_expires", read_seconds),
     **ACCESS,
     "delivery": ("delivery", choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE)),
     "startingOffsets": ("starting", bounds.read_offset_limits),
@@ -419,7 +537,8 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "rowsPerBatch": ("rows_per_batch", whole(1, limits.SPARK_ROWS_PER_BATCH_MOST)),
     "minPartitions": ("min_partitions", whole(1, 10_000)),
     "maxRecordsPerPartition": ("max_records_per_partition", whole(1)),
-    "partitionBy": ("partition_by", choice("range", "queue")),
+    "partitionBy": ("partition_by", choice("range", "queue", "key")),
+    "orderingKey": ("ordering_key", _read_key),
     "failOnDataLoss": ("fail_on_data_loss", read_flag),
     "group": ("group", read_group),
     "groupIdPrefix": ("group_prefix", _read_prefix),
@@ -438,6 +557,11 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "schema": ("body_schema", read_text),
     "mode": ("mode", choice("PERMISSIVE", "DROPMALFORMED", "FAILFAST")),
 }
+_OF_EXCHANGE = ("bindingkeys", "streammaxage", "streammaxbytes", "streamexpires")
+_NOT_OF_EXCHANGE = (
+    *("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"),
+    *("leasetimeout", "unmatched"),
+)
 _READERS = {name.lower(): reader for name, reader in _TABLE.items()}
 _NAMES = {name.lower(): name for name in _TABLE}
 SOURCE_NAMES = _NAMES

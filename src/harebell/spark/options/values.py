@@ -69,6 +69,29 @@ def read_queues(name: str, value: str) -> tuple[str, ...]:
     return found
 
 
+def read_keys(name: str, value: str) -> tuple[str, ...]:
+    """Parse binding keys between commas, or a JSON array for keys that contain commas."""
+    text = value.strip()
+    if text.startswith("["):
+        try:
+            keys = json.loads(text)
+        except ValueError as error:
+            raise OptionError(f"the option {name} is no JSON array: {error}") from None
+    else:
+        keys = [one.strip() for one in text.split(",")]
+    if not keys or not all(isinstance(one, str) for one in keys):
+        raise OptionError(
+            f"the option {name} must be keys between commas, such as orders.*,audit.#, or a JSON "
+            f"array of keys, not {value!r}"
+        )
+    for one in keys:
+        if len(one.encode()) > NAME_BYTES:
+            raise OptionError(f"the option {name} has a key of more than {NAME_BYTES} octets")
+        if keys.count(one) > 1:
+            raise OptionError(f"the option {name} names key {one!r} twice")
+    return tuple(keys)
+
+
 def read_text(name: str, value: str) -> str:
     """Parse any text but an empty one."""
     if not value.strip():

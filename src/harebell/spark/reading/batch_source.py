@@ -24,7 +24,7 @@ from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.naming import check_partition, queues
-from harebell.spark.reading.planning import OffsetRange, RangePartition, cut
+from harebell.spark.reading.planning import OffsetRange, RangePartition, planned
 from harebell.spark.reading.positions import resolved, span_of
 from harebell.spark.reading.pushed_conditions import condition_of, joined
 from harebell.spark.reading.queue_consumer import SourceError
@@ -72,15 +72,9 @@ class QueueBatchReader(DataSourceReader):
             ]
         finally:
             connection.abandon()
-        pieces = cut(
-            [one for one in ranges if one is not None],
-            options.partitions,
-            options.max_records_per_partition,
-            least=options.least_rows,
-            by_queue=options.partition_by == "queue",
-        )
+        pieces = planned([one for one in ranges if one is not None], options)
         # Spark handles an empty list of partitions as one partition without a value.
-        return [RangePartition(piece, options.url) for piece in pieces or [[]]]
+        return pieces or [RangePartition([], options.url)]
 
     def _range(self, connection: BrokerConnection, options: Options) -> OffsetRange | None:
         limits = self._limits

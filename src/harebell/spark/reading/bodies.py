@@ -68,7 +68,9 @@ def decoded(
     if index < 0:
         return batch
     raw = batch.column(index)
-    values, bad = _text(raw) if body_format == TEXT else _json(raw, schema.field("value").type)
+    values, bad = (
+        _text(raw) if body_format == TEXT else json_values(raw, schema.field("value").type)
+    )
     if bad and mode == FAIL:
         raise BodyError(_complaint(batch, *bad[0], body_format))
     columns = {name: batch.column(number) for number, name in enumerate(batch.schema.names)} | {
@@ -127,7 +129,8 @@ def _text(values: pa.Array) -> _Parsed:
 # --- JSON ---------------------------------------------------------------------------------------
 
 
-def _json(values: pa.Array, wanted: pa.StructType) -> _Parsed:
+def json_values(values: pa.Array, wanted: pa.StructType) -> _Parsed:
+    """Parse values as JSON objects."""
     bad: list[tuple[int, str]] = []
     parts = _parts(values, 0, wanted, _readable(wanted), bad)
     return pa.concat_arrays(parts) if parts else pa.nulls(0, wanted), bad

@@ -1,4 +1,4 @@
-"""Find the queues of a query: by name, or by pattern."""
+"""Find the queues of a query: by name, by pattern, or as those of dead letters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 from functools import partial
 
 from harebell.client.blocking import Channel
+from harebell.client.errors import AccessRefused, NotFound, PreconditionFailed
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.broker_connection import BrokerConnection
+from harebell.spark.reading.data_loss_policy import no_queue
 from harebell.spark.reading.queue_consumer import SourceError
 
 
@@ -20,8 +22,10 @@ def queues(connection: BrokerConnection, options: Options, *, some: bool = True)
         some: whether at least one queue must exist.
 
     Raises:
-        SourceError: the pattern matches no queue.
+        SourceError: the pattern matches no queue, or dead letters go to none.
     """
+    if options.dead_letters_of is not None:
+        return _of_dead_letters(connection, options, options.dead_letters_of, some=some)
     if options.pattern is None:
         return options.queues
     pattern = re.compile(options.pattern)
@@ -38,6 +42,23 @@ def queues(connection: BrokerConnection, options: Options, *, some: bool = True)
             f"{options.url.vhost!r} at {options.url.address}"
         )
     return found
+
+
+def _of_dead_letters(
+    connection: BrokerConnection, options: Options, queue: str, *, some: bool
+) -> tuple[str, ...]:
+    """Return the queues that dead letters of a queue go to."""
+    try:
+        found, _ = connection.call(partial(Channel.dead_letter_queues, queue=queue))
+    except NotFound as error:
+        if not some:
+            return ()
+        raise no_queue(options.about(queue)) from error
+    except (PreconditionFailed, AccessRefused) as error:
+        if not some:
+            return ()
+        raise SourceError(f"the option deadLettersOf, {queue!r}: {error.text}") from error
+    return tuple(found)
 
 
 def check_partition(options: Options, kind: str) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import InputPartition
 
 from harebell.base.limits import SPARK_ROWS_PER_PARTITION
 from harebell.client.url import URL
+from harebell.spark.options.source_options import BY_KEY, Options
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,22 @@ class RangePartition(InputPartition):
     Args:
         ranges: in their order.
         url: address of the broker, with user and password.
+        share: of the ordering keys, from 0.
+        shares: how many tasks share the keys of these ranges; 1 for all rows.
     """
 
-    def __init__(self, ranges: list[OffsetRange], url: URL) -> None:
+    def __init__(
+        self, ranges: list[OffsetRange], url: URL, share: int = 0, shares: int = 1
+    ) -> None:
         super().__init__(None)
         self.ranges = ranges
         self.url = url
+        self.share = share
+        self.shares = shares
 
     def __repr__(self) -> str:
-        return f"RangePartition({self.ranges!r})"
+        share = f", share {self.share} of {self.shares}" if self.shares > 1 else ""
+        return f"RangePartition({self.ranges!r}{share})"
 
 
 def cut(
@@ -101,3 +109,31 @@ def cut(
             made[number].append(replace(one, first=first, messages=one.messages - done))
         before += one.messages
     return [part for part in made if part]
+
+
+def planned(ranges: Sequence[OffsetRange], options: Options) -> list[RangePartition]:
+    """Return the partitions of a micro-batch, or of a batch read, as the options want them."""
+    if options.partition_by == BY_KEY:
+        ranges = [one for one in ranges if one.first < one.end]
+        count = share_count(ranges, options.partitions, options.least_rows)
+        whole = list(ranges)
+        return [RangePartition(whole, options.url, share, count) for share in range(count) if whole]
+    pieces = cut(
+        ranges,
+        options.partitions,
+        options.max_records_per_partition,
+        least=options.least_rows,
+        by_queue=options.partition_by == "queue",
+    )
+    return [RangePartition(piece, options.url) for piece in pieces]
+
+
+def share_count(ranges: Sequence[OffsetRange], partitions: int, least: int) -> int:
+    """Return how many tasks share the keys of some ranges.
+
+    Args:
+        ranges: of the micro-batch.
+        partitions: how many tasks are wanted; small ranges make fewer.
+        least: minimum number of messages for each.
+    """
+    return max(1, min(partitions, -(-sum(one.messages for one in ranges) // least)))

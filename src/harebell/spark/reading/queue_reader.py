@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from harebell.client.bulk import Span
-from harebell.spark.options.offset_limits import EARLIEST, OffsetLimit
+from harebell.spark.options.offset_limits import EARLIEST, OffsetLimit, OffsetLimits
 from harebell.spark.options.source_options import (
     AT_LEAST_ONCE,
     AT_MOST_ONCE,
@@ -42,8 +42,9 @@ from harebell.spark.reading.offsets import (
     QueueOffset,
     SpoolOffset,
 )
-from harebell.spark.reading.planning import OffsetRange, RangePartition, cut
+from harebell.spark.reading.planning import OffsetRange, planned
 from harebell.spark.reading.positions import STREAM, PositionReader, span_of
+from harebell.spark.reading.private_stream import PrivateStream
 from harebell.spark.reading.query import QueueReader, SourceQuery
 from harebell.spark.reading.queue_consumer import QueueGone, SourceError
 from harebell.spark.reading.spooled import SpooledReader
@@ -70,6 +71,7 @@ class QueueReaders:
         self._schema = schema
         self._connection: BrokerConnection | None = None
         self._many = 1
+        self._private: PrivateStream | None = None
 
     def query(self, offsets: Mapping[str, QueueOffset] | None) -> SourceQuery:
         """Make a query, from the offsets of a checkpoint, or a new one without them.
@@ -84,7 +86,7 @@ class QueueReaders:
             readers = self._old(offsets)
             readers |= self._discovered(readers)
             self._check_queues(offsets)
-        if self._options.pattern is None:
+        if not self._options.discovers:
             kept = {queue: readers[queue] for queue in self._options.queues}
             query = SourceQuery(
                 kept,
@@ -145,9 +147,49 @@ class QueueReaders:
             readers: dict[str, QueueReader] = {q: self._spooled(q) for q in self._options.queues}
             self.leave()
             return readers
+        if self._options.exchange is not None:
+            self._own(PrivateStream(self._options, connection))
         found = queues(connection, self._options)
         self._many = len(found)
         return {queue: self._chosen(queue) for queue in found}
+
+    def _own(self, stream: PrivateStream) -> None:
+        """Make the stream of a query over an exchange, and read it from its first message."""
+        stream.make()
+        self._private = stream
+        self._options = replace(
+            self._options,
+            queue=stream.name,
+            queues=(stream.name,),
+            starting=OffsetLimits(OffsetLimit(EARLIEST)),
+        )
+
+    def _own_again(self, offsets: Mapping[str, QueueOffset]) -> None:
+        """Go on with the stream of a query over an exchange, which the checkpoint names.
+
+        Raises:
+            OffsetError: the checkpoint is of another query.
+            DataLoss: the stream is gone.
+        """
+        if len(offsets) != 1 or not all(isinstance(one, LogOffset) for one in offsets.values()):
+            raise OffsetError(
+                f"the checkpoint belongs to a query over {', '.join(sorted(offsets))}, and this "
+                f"one reads exchange {self._options.exchange!r}: use another checkpoint"
+            )
+        (name,) = offsets
+        earlier = self._private
+        if earlier is not None and earlier.name != name and self._options.group is None:
+            # Spark asked where the query begins before it showed the checkpoint.
+            earlier.delete()
+        connection = self._connect()
+        try:
+            span_of(connection, self._options.about(name))
+        except QueueGone:
+            DataLossPolicy(self._options).report(
+                f"the stream {name!r} of the query is gone: nothing had read it for streamExpires, "
+                "or it was deleted; what it had collected is lost"
+            )
+        self._own(PrivateStream(self._options, connection, name))
 
     def _chosen(self, queue: str) -> QueueReader:
         """Return the way to read for the option `delivery`."""
@@ -170,7 +212,7 @@ class QueueReaders:
 
     def _discovered(self, known: Mapping[str, QueueReader]) -> dict[str, QueueReader]:
         """Return readers of new queues that match the pattern."""
-        if self._options.pattern is None:
+        if not self._options.discovers:
             return {}
         readers = {}
         for queue in queues(self._connect(), self._options, some=False):
@@ -181,7 +223,7 @@ class QueueReaders:
         return readers
 
     def _gone(self, queue: str) -> None:
-        """Handle the deletion of a queue that the pattern had matched.
+        """Handle the deletion of a queue that the pattern had matched, or that had dead letters.
 
         Raises:
             DataLoss: the query must fail.
@@ -195,12 +237,14 @@ class QueueReaders:
 
     def _old(self, offsets: Mapping[str, QueueOffset]) -> dict[str, QueueReader]:
         readers = {}
+        if self._options.exchange is not None:
+            self._own_again(offsets)
         self._many = max(1, len(offsets))
         for queue, offset in offsets.items():
             try:
                 readers[queue] = self._of(queue, offset)
             except QueueGone:
-                if self._options.pattern is not None:
+                if self._options.discovers:
                     self._gone(queue)
                 elif queue in self._options.queues:
                     raise
@@ -252,7 +296,7 @@ class QueueReaders:
         Raises:
             OffsetError: a queue is missing, or none of the checkpoint's queues is left.
         """
-        if self._options.pattern is not None:
+        if self._options.discovers:
             return
         requested, found = set(self._options.queues), set(offsets)
         if not requested <= found:
@@ -265,7 +309,9 @@ class QueueReaders:
 
     def _connect(self) -> BrokerConnection:
         if self._connection is None:
-            names = self._options.pattern or ", ".join(self._options.queues)
+            options = self._options
+            names = options.pattern or options.exchange or options.dead_letters_of
+            names = names or ", ".join(options.queues)
             name = f"{self._options.group_prefix}: {names}"
             self._connection = BrokerConnection(
                 self._options.url, self._options.fetch_timeout, name
@@ -309,15 +355,7 @@ class QueueReaders:
         return 0.0 if spooled else self._options.long_poll_ms / 1000
 
     def _cut(self, ranges: list[OffsetRange]) -> list[InputPartition]:
-        options = self._options
-        pieces = cut(
-            ranges,
-            options.partitions,
-            options.max_records_per_partition,
-            least=options.least_rows,
-            by_queue=options.partition_by == "queue",
-        )
-        return [RangePartition(piece, options.url) for piece in pieces]
+        return list(planned(ranges, self._options))
 
 
 def check_plain(options: Options, connection: BrokerConnection) -> None:
@@ -335,6 +373,21 @@ def check_plain(options: Options, connection: BrokerConnection) -> None:
     if options.where is not None:
         raise SourceError(
             f"{broker} has no filters: leave the option where out and filter in the query"
+        )
+    if options.ordering_key is not None:
+        raise SourceError(
+            f"{broker} cannot be read by several tasks: leave partitionBy=key out, and one reads "
+            "all keys in their order"
+        )
+    if options.exchange is not None:
+        raise SourceError(
+            f"{broker} has no streams that can be read by position over AMQP: bind a queue to "
+            f"exchange {options.exchange!r} and read it with the option queue"
+        )
+    if options.dead_letters_of is not None:
+        raise SourceError(
+            f"{broker} does not tell over AMQP where dead letters of a queue go: name the queues "
+            "with the option queues instead of deadLettersOf"
         )
     if options.pattern is not None:
         raise SourceError(

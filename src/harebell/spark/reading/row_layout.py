@@ -18,12 +18,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from harebell.spark.options.source_options import KAFKA, Options
+from harebell.spark.reading import deaths
 from harebell.spark.reading.arrow_batches import arrow_schema
 from harebell.spark.reading.bodies import raw_schema
-from harebell.spark.schema import MESSAGE, ColumnSelection, select
+from harebell.spark.reading.key_shares import column_of, field_of
+from harebell.spark.schema import MESSAGE, PROPERTIES, ColumnSelection, SchemaError, select
 
 _SOURCES = {
     "key": "routing_key",
@@ -58,10 +60,42 @@ def layout(schema: StructType, options: Options) -> RowLayout:
     Raises:
         SchemaError: it has a column or a type that messages do not have.
     """
+    found = _layout(schema, options)
+    if options.ordering_key is None:
+        return found
+    return _with_key(found, options.ordering_key)
+
+
+def _with_key(found: RowLayout, key: str) -> RowLayout:
+    """Return a layout with the column in which the ordering key is, also if Spark did not ask."""
+    selection, wanted, raw = found
+    column, field = column_of(key), field_of(key)
+    if column in selection.columns:
+        if field is None or field in selection.fields:
+            return found
+        raise SchemaError(
+            f"the option orderingKey is {key}, which column properties of the schema leaves out: "
+            f"add {field} to it"
+        )
+    kind = MESSAGE[column]
+    fields = selection.fields
+    if field is not None:
+        fields = (field,)
+        kind = StructField(column, StructType([PROPERTIES[field]]))
+    more = arrow_schema(StructType([kind])).field(column)
+    return RowLayout(
+        ColumnSelection((*selection.columns, column), fields), wanted, raw.append(more)
+    )
+
+
+def _layout(schema: StructType, options: Options) -> RowLayout:
     selection = select(schema, options.body_format, kafka=options.columns == KAFKA)
     wanted = arrow_schema(schema)
     if options.columns != KAFKA:
-        return RowLayout(selection, wanted, raw_schema(wanted, options.body_format))
+        raw = raw_schema(wanted, options.body_format)
+        if deaths.NAME in schema.names:
+            raw = deaths.raw_schema(raw)
+        return RowLayout(selection, wanted, raw)
     names = [_SOURCES[name] for name in schema.names if name in _SOURCES]
     if options.super_stream is not None and _PARTITION in schema.names:
         names = [*(name for name in names if name != "queue"), "queue"]

@@ -26,10 +26,13 @@ from harebell.client.errors import (
 )
 from harebell.client.url import URL
 from harebell.spark.options.source_options import BINARY, KAFKA, Options
+from harebell.spark.reading import deaths
 from harebell.spark.reading import spool as spools
 from harebell.spark.reading.bodies import decoded
 from harebell.spark.reading.broker_connection import LOST, BrokerConnection, turned_away
 from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.deaths import with_deaths
+from harebell.spark.reading.key_shares import of_share
 from harebell.spark.reading.planning import OffsetRange, RangePartition
 from harebell.spark.reading.queue_consumer import SourceError
 from harebell.spark.reading.row_layout import RowLayout, as_kafka
@@ -77,6 +80,7 @@ class PartitionRows:
         filters: the filters that the broker applies.
         kafka: whether rows have the columns of Spark's Kafka source.
         super_stream: the super stream whose partitions are read; None for other queues.
+        ordering_key: whose rows tasks share; None for none.
     """
 
     columns: tuple[str, ...]
@@ -92,6 +96,7 @@ class PartitionRows:
     filters: Filters = field(default_factory=Filters)
     kafka: bool = False
     super_stream: str | None = None
+    ordering_key: str | None = None
 
     @classmethod
     def of(cls, columns: RowLayout, options: Options) -> PartitionRows:
@@ -117,6 +122,7 @@ class PartitionRows:
             Filters(where=options.where),
             options.columns == KAFKA,
             options.super_stream,
+            options.ordering_key,
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -131,11 +137,14 @@ class PartitionRows:
         else:
             assert isinstance(partition, RangePartition), "a partition of this source"
             batches = self._fetched(partition)
-        for batch in batches:
+        death = deaths.NAME in self.wanted.names
+        exact = self.raw.names == self.wanted.names
+        for each in batches:
+            batch = with_deaths(each, self.wanted.field(deaths.NAME)) if death else each
             if self.kafka:
                 yield as_kafka(batch, self.wanted, self.super_stream)
             elif self.body_format == BINARY:
-                yield batch
+                yield batch if exact else batch.select(self.wanted.names)
             else:
                 yield decoded(batch, self.wanted, self.body_format, self.mode)
 
@@ -144,8 +153,13 @@ class PartitionRows:
         connection = _CONNECTIONS.get(settings)
         if connection is None:
             connection = _CONNECTIONS[settings] = BrokerConnection(*settings)
+        key = self.ordering_key
         for one in partition.ranges:
-            yield from self._range(connection, one)
+            for batch in self._range(connection, one):
+                if key is None:
+                    yield batch
+                elif (own := of_share(batch, key, partition.share, partition.shares)).num_rows:
+                    yield own
 
     def _range(self, connection: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Read one range, reconnecting when the connection is lost."""

@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -36,6 +37,7 @@ from harebell.spark.options.values import OptionError
 from harebell.spark.writing import confirmed, staged
 from harebell.spark.writing.reconnecting import run_reconnecting
 from harebell.spark.writing.sink_schema import written
+from harebell.spark.writing.super_stream import by_partition, partition_count
 from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
 
 _LOG = logging.getLogger("harebell.spark")
@@ -176,8 +178,16 @@ class _Writing:
         if self._way is None:
             mode = self.done.mode = self._target.mode(connection, EXACTLY_ONCE, _NEEDS)
             kind = staged.StagedWriter if mode == EXACTLY_ONCE else confirmed.ConfirmedWriter
-            self._way = kind(self._target, self._batches, self.done)
+            self._way = kind(self._aimed(connection), self._batches, self.done)
         self._way.run(connection)
+
+    def _aimed(self, connection: Connection) -> WriteTarget:
+        """Return the target; the partitions of a super stream are counted for each task."""
+        options = self._target.options
+        if not options.super_stream:
+            return self._target
+        count = partition_count(connection, options.exchange or "")
+        return replace(self._target, fitted=partial(by_partition, count=count))
 
     def give_up(self) -> None:
         """Discard what the failed task has staged."""

@@ -7,7 +7,7 @@ TaskResult    what a task did: the commit message that is returned to the driver
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -38,10 +38,12 @@ class WriteTarget:
     Args:
         options: the options of the user.
         written: the columns that become messages.
+        fitted: makes the rows of a batch fit the target, beyond their types; None for as they are.
     """
 
     options: SinkOptions
     written: Written
+    fitted: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 
     def rows(self) -> Rows:
         """Return a kernel for these columns."""
@@ -58,7 +60,10 @@ class WriteTarget:
         """Yield each batch as one message of Arrow's IPC format; skip those without rows."""
         for batch in batches:
             if batch.num_rows:
-                yield self.written.fitted(batch).serialize().to_pybytes()
+                rows = self.written.fitted(batch)
+                if self.fitted is not None:
+                    rows = self.fitted(rows)
+                yield rows.serialize().to_pybytes()
 
     def load(self, rows: Rows, piece: bytes) -> int:
         """Pass a piece to the kernel; return its number of rows."""

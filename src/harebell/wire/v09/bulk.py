@@ -2,6 +2,7 @@
 
     span   where the log of a queue begins and ends, and where in it a time stands
     queues which queues there are that may be read, sorted, from after a name on
+    letters which of them dead letters of a queue go to
     read   some of it: only the wanted columns, of those messages that pass a filter
 
 The content of a `batch` is one encapsulated record batch of Arrow's IPC format; what it has for
@@ -33,6 +34,7 @@ bulk 61441
   batch           21  S   +content: longlong next, long rows, longlong lost
   queues          30  C   -> queues-ok: shortstr after
   queues-ok       31  S   : longstr names, bit more
+  letters         40  C   -> queues-ok: shortstr queue
 """
 
 
@@ -85,6 +87,12 @@ class BulkQueues(Method):
     """Ask which queues there are that may be read."""
 
     after: str = ""
+
+
+class BulkLetters(Method):
+    """Ask which of the queues that may be read get dead letters of a queue."""
+
+    queue: str = ""
 
 
 class BulkQueuesOk(Method):

@@ -40,6 +40,7 @@ def refusal(arguments: dict[str, Any]) -> str:
         {**QUORUM, "x-single-active-consumer": True, "x-quorum-initial-group-size": 3},
         {**STREAM, "x-max-age": "7D", "x-max-length-bytes": 5, "x-stream-filter-size-bytes": 16},
         {**STREAM, "x-stream-max-segment-size-bytes": 3_000_000_000},
+        {**STREAM, "x-stream-expires": 60_000},
         {**STREAM, "x-queue-leader-locator": "balanced", "x-initial-cluster-size": 1},
     ],
 )

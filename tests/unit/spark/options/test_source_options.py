@@ -67,7 +67,7 @@ def test_an_unknown_option_is_answered_with_the_nearest_one() -> None:
 
 def test_an_option_like_no_other_is_answered_with_all_of_them() -> None:
     text = wrong(zzz="5")
-    assert text.startswith("unknown option 'zzz': the options are bodyFormat, ")
+    assert text.startswith("unknown option 'zzz': the options are bindingKeys, ")
     assert "fetchTimeout, group, " in text
 
 

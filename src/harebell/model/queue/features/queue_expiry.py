@@ -1,4 +1,4 @@
-"""Queue expiry (`x-expires`): delete a queue that is unused for some time.
+"""Queue expiry (`x-expires`, of streams `x-stream-expires`): delete a queue that is not used.
 
 A queue is in use while it has consumers; a `basic.get` or a declaration restarts the time, and so
 does a restart of the broker. The messages are deleted with the queue, not dead-lettered.

@@ -134,6 +134,24 @@ def test_a_policy_alone_lets_a_queue_go(here: Here) -> None:
     assert queue.deleted
 
 
+def test_a_stream_that_nobody_reads_goes(here: Here) -> None:
+    arguments = {"x-queue-type": "stream", "x-stream-expires": 100}
+    queue = here.vhost.declare_queue("s", arguments=arguments, durable=True)
+    queue.publish(Message("", "s", Properties(b"\0\0"), b"m"))
+    taker = Taker(queue)
+    queue.add_consumer(taker)
+    here.pass_ms(1_000)
+    here.vhost.remove_consumer(taker)
+    here.pass_ms(60)
+    queue.span(0)
+    here.pass_ms(60)
+    queue.declared()
+    here.pass_ms(99)
+    assert not queue.deleted
+    here.pass_ms(1)
+    assert queue.deleted
+
+
 def test_a_queue_that_was_deleted_does_not_take_its_successor_along(here: Here) -> None:
     declared(here)
     here.pass_ms(60)
