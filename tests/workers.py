@@ -21,6 +21,7 @@ import pytest
 ROOMS = (
     ("tests/interop/differential/test_mistakes.py",),
     ("tests/interop/client", "tests/interop/differential"),
+    ("tests/browser",),
     ("tests/docs/test_examples.py",),
     ("tests/spark/test_chaos.py",),
 )

@@ -92,6 +92,9 @@ _PROMETHEUS = Need(
     "prometheus", "checks and scrapes the metrics", "prometheus", _program("promtool"), ours=True
 )
 _STRACE = Need("strace", "plants faults at system calls", "strace", _program("strace"), ours=True)
+_CHROMIUM = Need(
+    "chromium", "shows the web interface to its tests", "chromium", _program("chromium"), ours=True
+)
 
 _DOCUMENTS = Need(
     "amqp-specs",
@@ -107,7 +110,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
     "demo": (*_BUILD, _JAVA),
     "test": (
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
-        *(_OPENSSL, _PROMETHEUS, _STRACE, _DOCUMENTS),
+        *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
     ),
 }
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 SOURCE = ROOT / "src" / "harebell"
-NODE = ROOT / "tests" / "interop" / "node"
+NODE = (ROOT / "tests" / "interop" / "node", ROOT / "tests" / "browser" / "node")
 EXTRAS = {
     "run": ("management",),
     "demo": ("management", "spark", "demo"),
@@ -178,12 +178,14 @@ def alone() -> Iterator[None]:
 
 
 def install_node_packages() -> None:
-    """Install the node client that the interop tests drive."""
-    locked = [NODE / "package.json", NODE / "package-lock.json"]
-    stamp = Stamp(NODE / "node_modules" / ".harebell-stamp", fingerprint(locked))
-    if not stamp.fresh:
-        download("node packages", ["npm", "ci", "--prefix", str(NODE), "--no-audit", "--no-fund"])
-        stamp.press()
+    """Install the node client of the interop tests, and what checks the web interface."""
+    for home in NODE:
+        locked = [home / "package.json", home / "package-lock.json"]
+        stamp = Stamp(home / "node_modules" / ".harebell-stamp", fingerprint(locked))
+        if not stamp.fresh:
+            command = ["npm", "ci", "--prefix", str(home), "--no-audit", "--no-fund"]
+            download(f"node packages of {home.parent.name}", command)
+            stamp.press()
 
 
 def main(arguments: list[str]) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "src/harebell/"
 TEXT_SUFFIXES = (".py", ".pyx", ".pxd", ".md", ".toml", ".sh", ".tsv")
+_FOREIGN = "src/harebell/server/web/vendor"
+"""Files of libraries, which are as they were published."""
 _TEXT_MAX_BYTES = 1_000_000
 
 
@@ -23,7 +25,9 @@ def files() -> tuple[Path, ...]:
         check=True,
     ).stdout.decode()
     paths = (Path(name) for name in sorted(set(listed.split("\0"))) if name)
-    return tuple(path for path in paths if (ROOT / path).is_file())
+    return tuple(
+        path for path in paths if (ROOT / path).is_file() and not path.is_relative_to(_FOREIGN)
+    )
 
 
 def text_of(path: Path) -> str | None:

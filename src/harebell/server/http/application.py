@@ -38,6 +38,7 @@ from harebell.server.http.open_paths import LOGIN, OPENAPI, Open, logged_in, ope
 from harebell.server.http.rights import check_tags, check_vhost
 from harebell.server.http.routes import Routes, segments_of
 from harebell.server.http.rows import encoded, encoded_object, wanted_of
+from harebell.server.http.web_page import WebPage
 from harebell.server.json_rows import rows_of
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ class ManagementApp:
         self._context = context
         self._dispatcher = dispatcher
         self._logins = Logins(context)
+        policy = config.management_csp_policy
+        own = None if policy == type(config)().management_csp_policy else policy
+        self._page = WebPage(config.management_path_prefix, own)
         self._headers = [("vary", "accept-encoding, origin"), ("cache-control", "no-cache")]
         if config.management_csp_policy:
             self._headers.append(("content-security-policy", config.management_csp_policy))
@@ -133,7 +137,9 @@ class ManagementApp:
             self._context.log("error", f"HTTP {request.method} {scope['path']!r}: {error!r}")
             failure = HttpError(500, "internal_error", "the request failed: see the broker's log")
             answer = Answer(500, (_JSON,), (failure.body,))
-        headers = [*self._headers, *self._cors(request)]
+        own = {name for name, _ in answer.headers}
+        headers = [*(header for header in self._headers if header[0] not in own)]
+        headers += self._cors(request)
         if answer.rows is None:
             await _send(answer, headers, request, send)
         else:
@@ -142,6 +148,9 @@ class ManagementApp:
     async def _answer(self, request: Request) -> Answer:
         scope = request.scope
         raw = scope.get("raw_path") or scope["path"].encode()
+        page = self._page.answer(request.method, raw, request.headers.get("if-none-match"))
+        if page is not None:
+            return Answer(page.status, page.headers, (page.body,))
         segments = segments_of(raw, self._config.management_path_prefix)
         prefix = self._config.management_path_prefix
         if segments == OPENAPI and request.method in _READS:
@@ -292,7 +301,7 @@ async def _send(
             await asyncio.sleep(0)
         pieces = compressed
         size = sum(map(len, pieces))
-    if answer.status != 204:
+    if answer.status not in (204, 304):
         headers.append(("content-length", str(size)))
     await _begin(answer.status, headers, send)
     if request.method != "HEAD":

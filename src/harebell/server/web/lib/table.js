@@ -1,0 +1,192 @@
+// A table of any length: the broker filters, sorts and pages, and only rows in view are drawn.
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { get } from "./api.js";
+import { html } from "./html.js";
+import { count } from "./format.js";
+import { useId } from "./forms.js";
+import { Problem } from "./pieces.js";
+import { repeat } from "./poll.js";
+
+const ROW_PX = 36;
+const PAGE_ROWS = 100;
+const AHEAD_ROWS = 12;
+const SETTLE_MS = 60;
+const TYPING_MS = 250;
+
+// {rows, total, error}: the rows of some pages of a list, kept while the same list is asked for.
+function useRows(where, query, first, last, round) {
+  const list = useRef({ key: null, pages: new Map(), total: null, error: null }).current;
+  const [, redraw] = useReducer((number) => number + 1, 0);
+  const key = `${where}?${query}`;
+  if (list.key !== key) {
+    list.key = key;
+    list.pages = new Map();
+    list.error = null;
+  }
+  const from = Math.floor(first / PAGE_ROWS);
+  const to = Math.floor(last / PAGE_ROWS);
+  useEffect(() => {
+    let fresh = false;
+    let stop = () => {};
+    const load = async (signal) => {
+      try {
+        for (let page = from; page <= to; page += 1) {
+          if (!fresh && list.pages.has(page) && from !== to) continue;
+          const part = `page=${page + 1}&page_size=${PAGE_ROWS}`;
+          const got = await get(`${where}?${part}&${query}`, signal);
+          if (signal.aborted) return true;
+          list.pages.set(page, got.items);
+          list.total = got.filtered_count;
+          list.error = null;
+          redraw();
+        }
+        fresh = true;
+        return true;
+      } catch (error) {
+        if (signal.aborted) return true;
+        list.error = error;
+        redraw();
+        return !error.away;
+      }
+    };
+    // A page that is only scrolled past is not asked for.
+    const timer = setTimeout(
+      () => {
+        stop = repeat(load);
+      },
+      list.pages.size ? SETTLE_MS : 0,
+    );
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [key, from, to, round]);
+  return list;
+}
+
+function Head({ column, sort, onSort }) {
+  const sorted = column.sort && sort.by === column.sort;
+  const order = sorted ? (sort.reverse ? "descending" : "ascending") : undefined;
+  const name = `cell ${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`;
+  return html`<div role="columnheader" class=${name} aria-sort=${order}>
+    ${
+      column.sort
+        ? html`<button type="button" class="sort" onClick=${() => onSort(column)}>
+      ${column.label}<span aria-hidden="true">${sorted ? (sort.reverse ? " ↓" : " ↑") : ""}</span>
+    </button>`
+        : column.label
+    }
+  </div>`;
+}
+
+function Row({ row, index, columns }) {
+  return html`<div role="row" class="row" aria-rowindex=${index + 2}
+    style=${{ transform: `translateY(${index * ROW_PX}px)` }}>
+    ${columns.map(
+      (column) => html`<div role="cell" key=${column.label}
+      class=${`cell ${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}>
+      ${row ? column.cell(row) : "…"}</div>`,
+    )}
+  </div>`;
+}
+
+function widths(columns) {
+  return columns.map(({ width = "minmax(70px, 1fr)" }) => width).join(" ");
+}
+
+// The columns: {label, cell(row), sort, number, width, wide}; wide ones are left out on a phone.
+export function Table({
+  label,
+  where,
+  columns,
+  fields = "",
+  empty = "None.",
+  round = 0,
+  filter = true,
+  sorted = { by: "name", reverse: false },
+}) {
+  const view = useRef(null);
+  const id = useId("table");
+  const [sort, setSort] = useState(sorted);
+  const [text, setText] = useState("");
+  const [typed, setTyped] = useState("");
+  const [pattern, setPattern] = useState(false);
+  const [span, setSpan] = useState({ first: 0, last: 30 });
+  const look = () => {
+    if (!view.current) return;
+    const { scrollTop, clientHeight } = view.current;
+    const first = Math.max(0, Math.floor(scrollTop / ROW_PX) - AHEAD_ROWS);
+    const last = Math.ceil((scrollTop + clientHeight) / ROW_PX) + AHEAD_ROWS;
+    setSpan((old) => (old.first === first && old.last === last ? old : { first, last }));
+  };
+  const query = new URLSearchParams();
+  if (sort.by) query.set("sort", sort.by);
+  if (sort.reverse) query.set("sort_reverse", "true");
+  if (text) query.set("name", text);
+  if (text && pattern) query.set("use_regex", "true");
+  if (fields) query.set("columns", fields);
+  const list = useRows(where, query.toString(), span.first, span.last, round);
+  const total = list.total ?? 0;
+  useEffect(() => {
+    const timer = setTimeout(() => setText(typed), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  // Another list begins at its top.
+  useEffect(() => {
+    view.current.scrollTop = 0;
+    look();
+  }, [where, text, pattern, sort]);
+  useEffect(() => {
+    const watch = new ResizeObserver(look);
+    watch.observe(view.current);
+    return () => watch.disconnect();
+  }, []);
+  const onSort = (column) =>
+    setSort((old) => ({
+      by: column.sort,
+      reverse: old.by === column.sort ? !old.reverse : Boolean(column.number),
+    }));
+  const indexes = [];
+  for (let at = span.first; at < Math.min(span.last, total); at += 1) indexes.push(at);
+  // Rows that leave the view become those that enter it.
+  const pool = 2 ** Math.ceil(Math.log2(Math.max(64, span.last - span.first)));
+  const rowOf = (at) => list.pages.get(Math.floor(at / PAGE_ROWS))?.[at % PAGE_ROWS];
+  const style = {
+    "--columns": widths(columns),
+    "--few": widths(columns.filter(({ wide }) => !wide)),
+  };
+  return html`<div class="table-box">
+    ${
+      filter &&
+      html`<div class="filters">
+      <label for=${id}>Filter</label>
+      <input id=${id} type="search" placeholder="part of the name" value=${typed} autocomplete="off"
+        spellcheck=${false} onInput=${(event) => setTyped(event.currentTarget.value)} />
+      <label class="inline"><input type="checkbox" checked=${pattern}
+        onChange=${(event) => setPattern(event.currentTarget.checked)} />
+        ${" "}as a regular expression</label>
+      <span class="total" role="status">${list.total === null ? "" : count(list.total)} ${
+        list.total === null ? "" : label.toLowerCase()
+      }</span>
+    </div>`
+    }
+    <${Problem} error=${list.error} />
+    <div class="scroll tall" tabindex="0" style=${{ "--rows": Math.max(total, 1) }}
+      role="region" aria-label=${label} ref=${view} onScroll=${look}>
+      <div role="table" class="table" aria-label=${label} aria-rowcount=${total + 1} style=${style}>
+        <div role="rowgroup" class="heads"><div role="row" class="row head" aria-rowindex="1">
+          ${columns.map(
+            (column) => html`<${Head} key=${column.label} column=${column} sort=${sort}
+            onSort=${onSort} />`,
+          )}
+        </div></div>
+        <div role="rowgroup" class="body" style=${{ height: `${total * ROW_PX}px` }}>
+          ${indexes.map((at) => html`<${Row} key=${at % pool} row=${rowOf(at)}
+            index=${at} columns=${columns} />`)}
+        </div>
+      </div>
+      ${list.total === 0 && html`<p
+        class="empty">${text ? `Nothing matches '${text}'.` : empty}</p>`}
+    </div>
+  </div>`;
+}

@@ -1,0 +1,133 @@
+// All queues, and a form for a new one.
+import { useState } from "preact/hooks";
+import { path, send } from "../lib/api.js";
+import { count, rate } from "../lib/format.js";
+import { Check, Field, Form, objectOf } from "../lib/forms.js";
+import { html } from "../lib/html.js";
+import { Badge, Fold } from "../lib/pieces.js";
+import { to } from "../lib/router.js";
+import { useStore } from "../lib/store.js";
+import { Table } from "../lib/table.js";
+import { useTitle } from "../lib/title.js";
+import { listed, useVhosts, vhost } from "../lib/vhosts.js";
+
+const FIELDS = [
+  "name",
+  "vhost",
+  "type",
+  "durable",
+  "auto_delete",
+  "exclusive",
+  "policy",
+  "messages_ready",
+  "messages_unacknowledged",
+  "messages",
+  "consumers",
+  "message_stats.publish_details.rate",
+  "message_stats.deliver_get_details.rate",
+].join(",");
+
+export function QueueBadges({ queue }) {
+  return html`<${Badge}>${queue.type}</${Badge}>
+    ${!queue.durable && html`<${Badge} title="gone after a restart">transient</${Badge}>`}
+    ${queue.exclusive && html`<${Badge} title="of one connection">exclusive</${Badge}>`}
+    ${queue.auto_delete && html`<${Badge}
+      title="deleted with its last consumer">auto-delete</${Badge}>`}
+    ${queue.policy && html`<${Badge} title="the policy in force">${queue.policy}</${Badge}>`}`;
+}
+
+const COLUMNS = [
+  {
+    label: "Name",
+    sort: "name",
+    width: "minmax(150px, 3fr)",
+    cell: (row) => html`<a href=${to("queues", row.vhost, row.name)}>${row.name}</a>`,
+  },
+  {
+    label: "Vhost",
+    sort: "vhost",
+    width: "minmax(60px, 0.8fr)",
+    wide: true,
+    cell: (row) => row.vhost,
+  },
+  {
+    label: "Features",
+    wide: true,
+    width: "minmax(140px, 1.6fr)",
+    cell: (row) => html`<${QueueBadges} queue=${row} />`,
+  },
+  {
+    label: "Ready",
+    sort: "messages_ready",
+    number: true,
+    cell: (row) => count(row.messages_ready),
+  },
+  {
+    label: "Unacked",
+    sort: "messages_unacknowledged",
+    number: true,
+    wide: true,
+    width: "minmax(80px, 1fr)",
+    cell: (row) => count(row.messages_unacknowledged),
+  },
+  {
+    label: "In/s",
+    sort: "message_stats.publish_details.rate",
+    number: true,
+    cell: (row) => rate(row.message_stats?.publish_details?.rate),
+  },
+  {
+    label: "Out/s",
+    sort: "message_stats.deliver_get_details.rate",
+    number: true,
+    cell: (row) => rate(row.message_stats?.deliver_get_details?.rate),
+  },
+  {
+    label: "Consumers",
+    sort: "consumers",
+    number: true,
+    wide: true,
+    width: "minmax(96px, 1fr)",
+    cell: (row) => count(row.consumers),
+  },
+];
+
+export function VhostField() {
+  const names = useVhosts();
+  const chosen = useStore(vhost);
+  return html`<${Field} key=${names.join("\n")} label="Vhost" name="vhost" value=${chosen || "/"}
+    options=${names.length ? names : ["/"]} />`;
+}
+
+function NewQueue({ onMade }) {
+  const make = async ({ vhost: where, name, type, durable, arguments: given }) => {
+    await send("PUT", `queues/${path(where, name)}`, {
+      durable: durable === "true",
+      arguments: { "x-queue-type": type, ...objectOf(given, "The arguments") },
+    });
+    onMade();
+    return `Queue '${name}' is there.`;
+  };
+  return html`<${Fold} title="New queue"><${Form} label="New queue" button="Declare" action=${make}>
+    <${VhostField} />
+    <${Field} label="Name" name="name" required />
+    <${Field} label="Type" name="type" value="classic" options=${["classic", "quorum", "stream"]} />
+    <${Field} label="After a restart" name="durable" value="true"
+      options=${[
+        ["true", "still there (durable)"],
+        ["false", "gone (transient)"],
+      ]} />
+    <${Field} label="Arguments" name="arguments" area
+      hint='as JSON: {"x-max-length": 1000, "x-dead-letter-exchange": "dead"}' />
+  </${Form}></${Fold}>`;
+}
+
+export function Queues() {
+  useTitle("Queues");
+  const chosen = useStore(vhost);
+  const [round, setRound] = useState(0);
+  return html`<div class="title"><h1>Queues</h1></div>
+    <${Table} label="Queues" where=${listed("queues", chosen)} columns=${COLUMNS} fields=${FIELDS}
+      round=${round} empty="There is no queue yet." />
+    <${NewQueue} onMade=${() => setRound(round + 1)} />`;
+}

@@ -1,0 +1,99 @@
+"""A window of the browser on the web interface of a broker, and what is looked for in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Playwright, expect
+
+AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
+SECONDS = 15.0
+SERIOUS = ("serious", "critical")
+# Chromium says this about each answer that is an error, also where the page shows it.
+_STATUS = "Failed to load resource"
+
+
+def launched(tool: Playwright) -> Browser:
+    """Debian's chromium; only root's needs to do without its sandbox."""
+    path = shutil.which("chromium")
+    assert path is not None, "chromium is missing: `make test` installs it on Debian"
+    return tool.chromium.launch(executable_path=path, args=["--no-sandbox"])
+
+
+class Window:
+    """A tab of the browser.
+
+    Args:
+        page: the tab.
+        base: where the web interface is.
+
+    Attributes:
+        complaints: what the browser's console, scripts and content policy complained about.
+        dialogs: texts of `alert` and the like, which no page of ours opens.
+    """
+
+    def __init__(self, page: Page, base: str) -> None:
+        self.page = page
+        self.base = base
+        self.complaints: list[str] = []
+        self.dialogs: list[str] = []
+        page.set_default_timeout(SECONDS * 1000)
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", self._asked)
+
+    def _said(self, message: Any) -> None:
+        if message.type == "error" and _STATUS not in message.text:
+            self.complaints.append(message.text)
+
+    def _asked(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def log_in(self, user: str = "guest", password: str = "guest") -> None:
+        """Fill in the form of the login that is shown."""
+        form = self.page.get_by_role("form", name="Login")
+        form.get_by_label("User").fill(user)
+        form.get_by_label("Password").fill(password)
+        form.get_by_role("button", name="Log in").click()
+
+    def enter(self) -> None:
+        """Open the web interface, and log in."""
+        self.page.goto(self.base)
+        self.log_in()
+        expect(self.page.get_by_role("navigation", name="Pages")).to_be_attached()
+
+    def show(self, path: str, heading: str) -> None:
+        """Open a page, and wait for its heading."""
+        self.page.evaluate("path => { location.hash = path }", f"#/{path}")
+        expect(self.page.locator("h1")).to_have_text(heading, timeout=SECONDS * 1000)
+
+    def unfold(self) -> None:
+        """Open everything of the page that is folded."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+
+    def barriers(self) -> list[str]:
+        """What axe-core finds serious on the page as it is."""
+        if not self.page.evaluate("typeof axe === 'object'"):
+            self.page.evaluate(AXE.read_text())
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{each['id']}: {each['help']}: {node['html'][:200]}"
+            for each in found["violations"]
+            if each["impact"] in SERIOUS
+            for node in each["nodes"]
+        ]
+
+
+@contextmanager
+def window(browser: Browser, base: str, **options: Any) -> Iterator[Window]:
+    """A window of its own: no other has its cookies and settings."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    try:
+        yield Window(context.new_page(), base)
+    finally:
+        context.close()

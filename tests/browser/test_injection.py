@@ -1,0 +1,140 @@
+"""What clients choose, such as names and bodies, is text on every page, and never runs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pika
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.browsing import Window, window
+from tests.browser.payloads import PAYLOADS
+from tests.browser.traffic import Site, serving
+from tests.unit.server.http.asking import segment
+
+_ALL = segment(PAYLOADS[0])
+"""A queue that is bound with every payload, and has a message with each."""
+TALL = {"width": 1280, "height": 3200}
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[Site]:
+    """A broker in which everything that a client can name is a payload."""
+    with serving() as site:
+        for payload in PAYLOADS:
+            name = segment(payload)
+            arguments = {"x-hostile": payload}
+            site.api.done("PUT", f"/api/queues/%2F/{name}", {"durable": True})
+            body = {"type": "topic", "durable": True, "arguments": arguments}
+            site.api.done("PUT", f"/api/exchanges/%2F/{name}", body)
+            bound = {"routing_key": payload, "arguments": arguments}
+            site.api.done("POST", f"/api/bindings/%2F/e/{name}/q/{name}", bound)
+            if payload != PAYLOADS[0]:
+                site.api.done("POST", f"/api/bindings/%2F/e/{name}/q/{_ALL}", bound)
+        with pika.BlockingConnection(_claims(site, PAYLOADS[0])) as link:
+            channel = link.channel()
+            for payload in PAYLOADS:
+                properties = pika.BasicProperties(
+                    headers={payload: payload},
+                    **dict.fromkeys(("content_type", "message_id", "reply_to", "type"), payload),
+                )
+                channel.basic_publish(payload, payload, payload.encode(), properties)
+        yield site
+
+
+def _claims(site: Site, payload: str) -> pika.ConnectionParameters:
+    claims = dict.fromkeys(("connection_name", "product", "platform", "version"), payload)
+    return pika.ConnectionParameters(port=site.broker.port, client_properties=claims)
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, hostile: Site) -> Iterator[Window]:
+    with window(browser, hostile.base, viewport=TALL) as made:
+        made.enter()
+        yield made
+        assert made.complaints == []
+
+
+def _nothing_ran(opened: Window) -> None:
+    assert opened.page.evaluate("window.executed") is None
+    assert opened.dialogs == []
+    strange = opened.page.evaluate(
+        "[...document.querySelectorAll('main script, main img, main iframe, main object,"
+        " main embed, [onerror], [onload], [onfocus], [ontoggle],"
+        ' a[href^="javascript:" i]\')].length'
+    )
+    assert strange == 0
+
+
+def test_payloads_in_the_list_of_queues_are_text(opened: Window) -> None:
+    opened.show("queues", "Queues")
+    for payload in PAYLOADS[:40:13]:
+        expect(opened.page.get_by_text(payload, exact=True).first).to_be_attached()
+    assert opened.page.locator(".body .row").count() == len(PAYLOADS)
+    _nothing_ran(opened)
+
+
+def test_payloads_on_the_pages_of_queues_are_text(opened: Window) -> None:
+    for payload in PAYLOADS:
+        opened.show(f"queues/%2F/{segment(payload)}", payload)
+    for payload in PAYLOADS[::8]:
+        opened.show(f"queues/%2F/{segment(payload)}", payload)
+        expect(opened.page.get_by_role("heading", name="Purge or delete")).to_be_visible()
+        _nothing_ran(opened)
+
+
+def test_payloads_in_bindings_are_text(opened: Window) -> None:
+    opened.show(f"queues/%2F/{_ALL}", PAYLOADS[0])
+    table = opened.page.get_by_role("region", name="Bindings")
+    for payload in PAYLOADS:
+        expect(table.get_by_role("row").filter(has_text=payload).first).to_be_attached()
+    _nothing_ran(opened)
+
+
+def test_payloads_in_messages_are_text(opened: Window) -> None:
+    opened.show(f"queues/%2F/{_ALL}", PAYLOADS[0])
+    expect(opened.page.get_by_role("heading", name="Purge or delete")).to_be_visible()
+    opened.unfold()
+    form = opened.page.get_by_role("form", name="Browse")
+    form.get_by_label("At most").fill("100")
+    form.get_by_role("button", name="Browse").click()
+    expect(form.get_by_role("status")).to_contain_text(f"{len(PAYLOADS)} messages.")
+    # Header, four properties and routing key; bodies that are JSON are shown with line breaks.
+    shown = opened.page.locator(".messages").first.inner_text()
+    assert not [payload for payload in PAYLOADS if shown.count(payload.strip()) < 6]
+    _nothing_ran(opened)
+
+
+def test_a_payload_in_the_address_is_text(opened: Window) -> None:
+    for payload in PAYLOADS[::6]:
+        opened.show(segment(payload), "There is no such page")
+        opened.page.evaluate("path => { location.hash = path }", f"#/queues/%2F/{payload}")
+        _nothing_ran(opened)
+
+
+def test_a_refusal_that_repeats_a_payload_is_text(opened: Window) -> None:
+    payload = PAYLOADS[5]
+    opened.show(f"queues/{segment(payload)}/{segment(payload)}", payload)
+    expect(opened.page.get_by_role("alert").first).to_be_visible()
+    _nothing_ran(opened)
+
+
+def test_the_policy_of_the_page_stops_what_would_become_markup(opened: Window) -> None:
+    """What stops a mistake of ours: no text becomes markup, and no script but ours is loaded."""
+    opened.show("overview", "Overview")
+    before = len(opened.complaints)
+    refused = opened.page.evaluate(
+        "() => { try { document.body.innerHTML += '<p>x</p>'; return '' }"
+        " catch (error) { return error.name } }"
+    )
+    assert refused == "TypeError"
+    code = base64.b64encode(b"window.executed=1").decode()
+    opened.page.evaluate(
+        "address => { try { const script = document.createElement('script');"
+        " script.src = address; document.body.append(script) } catch {} }",
+        f"data:text/javascript;base64,{code}",
+    )
+    assert opened.page.evaluate("window.executed") is None
+    del opened.complaints[before:]

@@ -1,0 +1,138 @@
+"""Every page of the web interface, light and dark, wide and on a phone.
+
+With HAREBELL_SCREENSHOTS=1 the pictures of docs/images/web are taken again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.browsing import Window, window
+from tests.browser.traffic import Site
+
+PICTURES = Path(__file__).resolve().parents[2] / "docs" / "images" / "web"
+TAKES_PICTURES = bool(os.environ.get("HAREBELL_SCREENSHOTS"))
+PHONE = {"width": 360, "height": 740}
+WIDE = {"width": 1280, "height": 900}
+PAINT_MS = 1000
+
+
+class Shown(NamedTuple):
+    """A page.
+
+    Args:
+        path: its address.
+        heading: its heading.
+        text: what it shows of the broker.
+    """
+
+    path: str
+    heading: str
+    text: str
+
+
+PAGES = (
+    Shown("overview", "Overview", "Messages per second"),
+    Shown("queues", "Queues", "orders.us"),
+    Shown("queues/%2F/orders.eu", "orders.eu", "eu-worker"),
+)
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def themed(request: pytest.FixtureRequest, browser: Browser, site: Site) -> Iterator[Window]:
+    with window(browser, site.base, color_scheme=request.param, device_scale_factor=1) as opened:
+        opened.enter()
+        opened.page.wait_for_function(
+            f"document.documentElement.dataset.theme == '{request.param}'"
+        )
+        yield opened
+        assert opened.complaints == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.heading)
+def test_a_page_shows_the_broker_without_barriers(themed: Window, page: Shown) -> None:
+    themed.page.set_viewport_size(WIDE)
+    themed.show(page.path, page.heading)
+    expect(themed.page.locator("main")).to_contain_text(page.text)
+    if TAKES_PICTURES:
+        _take(themed, page)
+    themed.unfold()
+    assert themed.barriers() == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.heading)
+def test_a_page_fits_a_phone(themed: Window, page: Shown) -> None:
+    themed.page.set_viewport_size(PHONE)
+    themed.show(page.path, page.heading)
+    expect(themed.page.locator("main")).to_contain_text(page.text)
+    themed.unfold()
+    widest = themed.page.evaluate("document.documentElement.scrollWidth")
+    assert widest <= PHONE["width"], f"{page.path} is {widest} px wide"
+
+
+def test_the_login_has_no_barriers_and_refuses_a_wrong_password(
+    browser: Browser, site: Site
+) -> None:
+    with window(browser, site.base) as opened:
+        opened.page.goto(site.base)
+        assert opened.barriers() == []
+        opened.log_in(password="wrong")
+        alert = opened.page.get_by_role("alert")
+        expect(alert).to_have_text("The user or the password is wrong.")
+        expect(opened.page.get_by_label("User")).to_have_value("guest")
+        site.api.user("untagged")
+        opened.log_in("untagged", "p")
+        expect(alert).to_contain_text("has no tag for management")
+
+
+def test_the_page_is_used_with_the_keyboard_alone(browser: Browser, site: Site) -> None:
+    with window(browser, site.base) as opened:
+        page = opened.page
+        page.goto(site.base)
+        expect(page.get_by_label("User")).to_be_focused()
+        page.keyboard.type("guest")
+        page.keyboard.press("Tab")
+        page.keyboard.type("guest")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Overview")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_be_focused()
+        page.get_by_role("link", name="Queues").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Queues")
+        expect(page.locator("main")).to_be_focused()
+
+
+def test_a_loaded_page_is_painted_at_once(shown: Window) -> None:
+    shown.page.reload()
+    expect(shown.page.locator("h1")).to_have_text("Overview")
+    painted = shown.page.evaluate(
+        "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    )
+    assert painted < PAINT_MS
+
+
+def test_the_chosen_colours_stay(shown: Window) -> None:
+    shown.page.get_by_label("Colours").select_option("dark")
+    shown.page.reload()
+    expect(shown.page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def _take(themed: Window, page: Shown) -> None:
+    theme = themed.page.evaluate("document.documentElement.dataset.theme")
+    ranges = themed.page.get_by_label("Range")
+    if ranges.count():
+        ranges.select_option(label="1 minute")
+    # Charts have a minute to show then.
+    themed.page.wait_for_timeout(2500 if page != PAGES[0] or theme == "dark" else 70_000)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    name = page.path.replace("%2F/", "").replace("/", "-")
+    themed.page.screenshot(path=PICTURES / f"{name}-{theme}.png")

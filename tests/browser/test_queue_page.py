@@ -1,0 +1,97 @@
+"""What users do with queues in the web interface."""
+
+from __future__ import annotations
+
+import json
+
+from playwright.sync_api import expect
+
+from tests.browser.browsing import Window
+from tests.browser.traffic import Site
+
+
+def test_a_queue_is_declared_published_to_browsed_purged_and_deleted(
+    shown: Window, site: Site
+) -> None:
+    page = shown.page
+    shown.show("queues", "Queues")
+    page.get_by_text("New queue").click()
+    form = page.get_by_role("form", name="New queue")
+    form.get_by_label("Name").fill("invoices")
+    form.get_by_label("Arguments").fill('{"x-max-length": 7}')
+    form.get_by_role("button", name="Declare").click()
+    expect(form.get_by_role("status")).to_have_text("Queue 'invoices' is there.")
+    page.get_by_role("link", name="invoices").click()
+    expect(page.locator("h1")).to_have_text("invoices")
+
+    page.get_by_text("Publish", exact=True).first.click()
+    form = page.get_by_role("form", name="Publish")
+    form.get_by_label("Headers").fill('{"tenant": "acme"}')
+    form.get_by_label("Body", exact=True).fill('{"total": 12}')
+    form.get_by_role("button", name="Publish").click()
+    expect(form.get_by_role("status")).to_have_text("Published and routed.")
+
+    page.get_by_text("Browse without consuming").click()
+    form = page.get_by_role("form", name="Browse")
+    form.get_by_label("Condition").fill("body.total = 12 AND headers.tenant = 'acme'")
+    form.get_by_role("button", name="Browse").click()
+    expect(form.get_by_role("status")).to_contain_text("1 messages.")
+    expect(page.locator("article pre")).to_have_text(json.dumps({"total": 12}, indent=2))
+    assert site.api.get("/api/queues/%2F/invoices")["messages_ready"] == 1
+
+    page.get_by_role("button", name="Purge").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("'invoices' in vhost '/'")
+    dialog.get_by_role("button", name="Purge").click()
+    expect(dialog).to_be_hidden()
+    assert site.api.get("/api/queues/%2F/invoices")["messages_ready"] == 0
+
+    page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Delete")).to_be_disabled()
+    dialog.get_by_label("to confirm").fill("invoices")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.locator("h1")).to_have_text("Queues")
+    assert site.api.ask("GET", "/api/queues/%2F/invoices").status == 404
+
+
+def test_a_refused_form_says_why_and_keeps_what_was_typed(shown: Window) -> None:
+    shown.show("queues", "Queues")
+    shown.page.get_by_text("New queue").click()
+    form = shown.page.get_by_role("form", name="New queue")
+    form.get_by_label("Name").fill("orders.eu")
+    form.get_by_label("Arguments").fill('{"x-max-length": ')
+    form.get_by_role("button", name="Declare").click()
+    expect(form.get_by_role("alert")).to_contain_text("The arguments is not JSON")
+    form.get_by_label("Arguments").fill('{"x-max-length": 3}')
+    form.get_by_role("button", name="Declare").click()
+    expect(form.get_by_role("alert")).to_contain_text("inequivalent arg")
+    expect(form.get_by_label("Name")).to_have_value("orders.eu")
+
+
+def test_settings_say_where_they_come_from(shown: Window, site: Site) -> None:
+    arguments = {"x-max-length": 90_000, "x-message-ttl": 5_000_000}
+    body = {"durable": True, "arguments": arguments}
+    site.api.done("PUT", "/api/queues/%2F/orders.settings", body)
+    shown.show("queues/%2F/orders.settings", "orders.settings")
+    rows = shown.page.get_by_role("region", name="Settings").get_by_role("row")
+    expect(rows.nth(1)).to_contain_text("policy 'bounded'")
+    expect(rows.nth(1)).to_contain_text("50000")
+    expect(rows.nth(1)).to_contain_text("argument: 90000")
+    expect(rows.nth(2)).to_contain_text("5000000argument")
+    site.api.done("DELETE", "/api/queues/%2F/orders.settings")
+
+
+def test_a_filter_and_an_order_are_those_of_the_broker(shown: Window) -> None:
+    shown.show("queues", "Queues")
+    names = shown.page.locator(".body .row a")
+    shown.page.get_by_label("Filter").fill("orders")
+    expect(shown.page.get_by_text("4 queues")).to_be_visible()
+    expect(names).to_have_text(["orders.eu", "orders.failed", "orders.unrouted", "orders.us"])
+    shown.page.get_by_role("button", name="Name").click()
+    expect(names).to_have_text(["orders.us", "orders.unrouted", "orders.failed", "orders.eu"])
+    shown.page.get_by_label("as a regular expression").check()
+    shown.page.get_by_label("Filter").fill("^orders[.](eu|us)$")
+    expect(names).to_have_text(["orders.us", "orders.eu"])
+    shown.page.get_by_label("Filter").fill("nothing like it")
+    expect(shown.page.get_by_text("Nothing matches 'nothing like it'.")).to_be_visible()

@@ -1,0 +1,107 @@
+"""A broker that goes and comes back, and a login that is no longer accepted."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.browsing import Window, window
+from tests.browser.traffic import Site, serving
+from tests.ports import free_port
+from tests.running import running_broker
+
+PATIENCE_MS = 30_000
+
+
+@pytest.fixture
+def alone() -> Iterator[Site]:
+    """A broker whose users a test may change."""
+    with serving() as site:
+        yield site
+
+
+def _typed(page: Page) -> None:
+    page.get_by_text("New queue").click()
+    page.get_by_role("form", name="New queue").get_by_label("Name").fill("half typed")
+
+
+def test_a_page_survives_a_restart_of_the_broker(browser: Browser) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        port = free_port()
+        flags = ("--management-port", str(port), "--data-dir", directory)
+        with _opened(browser, port, flags) as opened:
+            page = opened.page
+            away = page.get_by_text("The broker does not answer. This page")
+            expect(away).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.locator("h1")).to_have_text("Queues")
+            form = page.get_by_role("form", name="New queue")
+            form.get_by_role("button", name="Declare").click()
+            expect(form.get_by_role("alert")).to_have_text("The broker does not answer.")
+            with running_broker(*flags):
+                expect(away).to_be_hidden(timeout=PATIENCE_MS)
+                expect(form.get_by_label("Name")).to_have_value("half typed")
+                form.get_by_role("button", name="Declare").click()
+                expect(form.get_by_role("status")).to_have_text("Queue 'half typed' is there.")
+
+
+@contextmanager
+def _opened(browser: Browser, port: int, flags: tuple[str, ...]) -> Iterator[Window]:
+    """A page with something typed, whose broker has ended since."""
+    with window(browser, f"http://127.0.0.1:{port}/") as opened:
+        with running_broker(*flags):
+            opened.enter()
+            opened.show("queues", "Queues")
+            _typed(opened.page)
+        yield opened
+
+
+def test_a_login_that_is_refused_later_is_asked_for_over_the_page(
+    browser: Browser, alone: Site
+) -> None:
+    with window(browser, alone.base) as opened:
+        opened.enter()
+        page = opened.page
+        opened.show("queues", "Queues")
+        _typed(page)
+        changed = {"password": "another", "tags": "administrator"}
+        alone.api.done("PUT", "/api/users/guest", changed)
+        form = page.get_by_role("form", name="New queue")
+        form.get_by_role("button", name="Declare").click()
+        dialog = page.get_by_role("dialog", name="Log in again")
+        expect(dialog).to_be_visible(timeout=PATIENCE_MS)
+        assert opened.barriers() == []
+        opened.log_in(password="guest")
+        expect(dialog.get_by_role("alert")).to_have_text("The user or the password is wrong.")
+        opened.log_in(password="another")
+        expect(dialog).to_be_hidden()
+        expect(form.get_by_label("Name")).to_have_value("half typed")
+        expect(form.get_by_role("status")).to_have_text("Queue 'half typed' is there.")
+        assert opened.complaints == []
+
+
+def test_a_user_sees_what_the_tags_allow_and_is_told_the_rest(
+    browser: Browser, alone: Site
+) -> None:
+    alone.api.user("clerk", "management", vhost="/", pattern="^mine")
+    with window(browser, alone.base) as opened:
+        opened.page.goto(alone.base)
+        opened.log_in("clerk", "p")
+        opened.show("queues", "Queues")
+        _typed(opened.page)
+        form = opened.page.get_by_role("form", name="New queue")
+        form.get_by_role("button", name="Declare").click()
+        expect(form.get_by_role("alert")).to_contain_text("half typed")
+        expect(opened.page.get_by_role("dialog")).to_be_hidden()
+        expect(opened.page.get_by_role("button", name="Log out")).to_be_visible()
+
+
+def test_a_user_who_logs_out_leaves_nothing_behind(browser: Browser, alone: Site) -> None:
+    with window(browser, alone.base) as opened:
+        opened.enter()
+        opened.page.get_by_role("button", name="Log out").click()
+        expect(opened.page.get_by_role("form", name="Login")).to_be_visible()
+        assert opened.page.evaluate("sessionStorage.length + document.cookie.length") == 0
