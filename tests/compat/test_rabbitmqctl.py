@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pika
 import pytest
 
 from harebell.client.blocking import connect
@@ -229,7 +231,7 @@ _WHAT_IS_KNOWN = """
 from harebell_rabbitmq_compat import main, refused
 from harebell_rabbitmq_compat.verb import VERBS
 main._load_verbs()
-print(*VERBS, "help", "autocomplete", *refused.REASONS, *refused.OTHERS)
+print(*VERBS, "help", "autocomplete", *refused.REASONS)
 """
 
 
@@ -265,3 +267,111 @@ def test_shims_do_not_replace_other_tools(tmp_path: Path) -> None:
     assert refused.returncode == 1
     assert "would be replaced" in refused.stderr
     assert other.read_text() == "#!/bin/sh\n"
+
+
+def test_listeners_are_suspended_and_the_node_is_drained_and_revived(
+    done: Done, tool: Tool, broker: RunningBroker
+) -> None:
+    with pika.BlockingConnection(pika.URLParameters(broker.address())) as connection:
+        done("rabbitmqctl", "suspend_listeners")
+        connection.channel().close()
+        assert (
+            tool("rabbitmq-diagnostics", "check_port_listener", str(broker.port)).returncode == 69
+        )
+        status = json.loads(done("rabbitmqctl", "status", "--formatter", "json"))
+        assert status["is_under_maintenance"] is True
+        done("rabbitmqctl", "resume_listeners")
+    connection = pika.BlockingConnection(pika.URLParameters(broker.address()))
+    done("rabbitmq-upgrade", "drain")
+    with pytest.raises(pika.exceptions.AMQPError):
+        connection.process_data_events(5)
+    done("rabbitmq-upgrade", "revive")
+    done("rabbitmq-diagnostics", "check_port_listener", str(broker.port))
+
+
+def test_limits_are_set_and_the_configured_one_of_the_disk_comes_back(done: Done) -> None:
+    def limits() -> tuple[int, int]:
+        status = json.loads(done("rabbitmqctl", "status", "--formatter", "json"))
+        return status["vm_memory_high_watermark_limit"], status["disk_free_limit"]
+
+    _, configured = limits()
+    done("rabbitmqctl", "set_vm_memory_high_watermark", "absolute", "1GB")
+    done("rabbitmqctl", "set_disk_free_limit", "10MB")
+    assert limits() == (1_000_000_000, 10_000_000)
+    done("rabbitmqctl", "deactivate_free_disk_space_monitoring")
+    assert limits()[1] == 0
+    done("rabbitmqctl", "activate_free_disk_space_monitoring")
+    assert limits()[1] == configured
+
+
+def test_the_log_is_followed_over_a_rotation(tool: Tool, done: Done, tmp_path: Path) -> None:
+    assert tool("rabbitmq-diagnostics", "log_tail").returncode == 69
+    with running_broker("--log-file", str(tmp_path / "h.log")) as own:
+        where = {"HAREBELL_DATA_DIR": str(own.data_dir)}
+        stream = ("rabbitmq-diagnostics", "-q", "log_tail_stream", "--duration", "10")
+        with ThreadPoolExecutor(1) as pool:
+            following = pool.submit(tool, *stream, **where)
+            count = 0
+            while not following.done():
+                done("rabbitmqctl", "add_vhost", f"v{count}", **where)
+                count += 1
+                if count == 3:
+                    (tmp_path / "h.log").rename(tmp_path / "h.log.1")
+                    done("rabbitmqctl", "rotate_logs", **where)
+        printed = following.result().stdout
+        after = (tmp_path / "h.log").read_text()
+        assert any(line in after.splitlines() for line in printed.splitlines())
+        last = done("rabbitmq-diagnostics", "-q", "log_tail", "-N", "1", **where)
+        assert last.strip() == after.splitlines()[-1]
+
+
+def test_secrets_are_not_in_the_environment_that_is_printed(tool: Tool) -> None:
+    with running_broker(env={"HAREBELL_DEFAULT_PASS": "s3same-open"}) as own:
+        result = tool("rabbitmq-diagnostics", "os_env", HAREBELL_DATA_DIR=str(own.data_dir))
+        assert "HAREBELL_DEFAULT_PASS=********" in result.stdout
+        assert "s3same" not in result.stdout + result.stderr
+
+
+def test_policies_that_match_a_queue_are_listed_and_mirrors_are_taken_out(done: Done) -> None:
+    done("rabbitmqctl", "set_policy", "mirrored", "^jobs", '{"ha-mode":"all","max-length":9}')
+    done("rabbitmqctl", "set_policy", "other", "^other", '{"max-length":9}')
+    matching = json.loads(
+        done("rabbitmq-diagnostics", "list_policies_that_match", "jobs", "--formatter", "json")
+    )
+    assert [row["name"] for row in matching] == ["mirrored"]
+    listed = done("rabbitmq-queues", "-q", "list_policies_with_classic_queue_mirroring")
+    assert "mirrored" in listed
+    done("rabbitmqctl", "remove_classic_queue_mirroring_from_policies")
+    done("rabbitmq-diagnostics", "check_if_cluster_has_classic_queue_mirroring_policy")
+    policies = json.loads(done("rabbitmqctl", "list_policies", "--formatter", "json"))
+    assert "max-length" in str(policies)
+    assert "ha-mode" not in str(policies)
+    for name in ("mirrored", "other"):
+        done("rabbitmqctl", "clear_policy", name)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("rabbitmq-diagnostics", "certificates"),
+        ("rabbitmq-diagnostics", "check_for_quorum_queues_without_an_elected_leader"),
+        ("rabbitmq-diagnostics", "check_if_any_deprecated_features_are_used"),
+        ("rabbitmq-diagnostics", "check_if_metadata_store_is_initialized"),
+        ("rabbitmq-diagnostics", "check_if_metadata_store_is_initialized_with_data"),
+        ("rabbitmq-diagnostics", "cipher_suites", "--all"),
+        ("rabbitmq-diagnostics", "command_line_arguments"),
+        ("rabbitmq-diagnostics", "enable_auth_attempt_source_tracking"),
+        ("rabbitmq-diagnostics", "list_network_interfaces", "--formatter", "json"),
+        ("rabbitmq-diagnostics", "list_node_auth_attempt_stats", "--by-source"),
+        ("rabbitmq-diagnostics", "metadata_store_status"),
+        ("rabbitmq-diagnostics", "tls_versions"),
+        ("rabbitmq-queues", "rebalance", "all"),
+        ("rabbitmq-upgrade", "has_reached_target_cluster_size"),
+        ("rabbitmq-upgrade", "post_upgrade"),
+        ("rabbitmqctl", "list_channel_interceptors"),
+        ("rabbitmqctl", "list_deprecated_features", "--used"),
+        ("rabbitmqctl", "reconcile_vhosts"),
+    ],
+)
+def test_verbs_of_later_versions_answer(done: Done, words: tuple[str, ...]) -> None:
+    done(*words)

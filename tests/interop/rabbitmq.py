@@ -154,6 +154,11 @@ class RabbitNode:
             "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
         }
 
+    @property
+    def tool_environment(self) -> dict[str, str]:
+        """The variables with which RabbitMQ's tools find this node."""
+        return self._environment
+
     @staticmethod
     def installed() -> bool:
         """Whether a node can be started here."""

@@ -586,6 +586,8 @@ LOG_LINES = 10_000
 """Log lines that wait to be written; more are dropped and counted."""
 LOG_EXCHANGE_LINES = 1_000
 """Log lines that wait to be published to the log exchange."""
+LOG_SOCKET_SECONDS = 2.0
+"""Time that a syslog server has to take a connection or a line over TCP."""
 LOG_DRAIN_SECONDS = 5
 """Time that a complete start waits for its log lines before it reports success."""
 EXIT_INTERRUPTED = 130

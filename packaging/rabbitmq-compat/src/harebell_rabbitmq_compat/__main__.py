@@ -10,6 +10,9 @@ TOOLS = {
     "rabbitmqctl": main.rabbitmqctl,
     "rabbitmq-diagnostics": main.rabbitmq_diagnostics,
     "rabbitmq-plugins": main.rabbitmq_plugins,
+    "rabbitmq-queues": main.rabbitmq_queues,
+    "rabbitmq-streams": main.rabbitmq_streams,
+    "rabbitmq-upgrade": main.rabbitmq_upgrade,
     "rabbitmqadmin": main.rabbitmqadmin,
     "rabbitmq-server": main.rabbitmq_server,
 }

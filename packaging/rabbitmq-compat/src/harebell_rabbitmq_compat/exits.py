@@ -33,8 +33,12 @@ class WrongArguments(Exception):
     Args:
         reason: what is wrong.
         code: the exit code.
+        heading: stands before the reason.
     """
 
-    def __init__(self, reason: str, code: int = USAGE) -> None:
+    def __init__(
+        self, reason: str, code: int = USAGE, heading: str = "Error (argument validation)"
+    ) -> None:
         super().__init__(reason)
         self.code = code
+        self.heading = heading

@@ -28,6 +28,11 @@ from harebell_rabbitmq_compat.verb import (
     CTL,
     DIAGNOSTICS,
     PLUGINS,
+    QUEUES,
+    RUNNING,
+    STOPPED,
+    STREAMS,
+    UPGRADE,
     VERBS,
     Call,
     Report,
@@ -36,7 +41,10 @@ from harebell_rabbitmq_compat.verb import (
 )
 
 _INTERRUPTED = 130
-_MODULES = ("accounts", "actions", "broker", "health", "lists", "plugins", "settings")
+_MODULES = (
+    *("accounts", "actions", "broker", "health", "lists", "logs", "machine", "plugins", "queues"),
+    *("service", "settings", "stored"),
+)
 _BOOTING_WORDS = ("help", "autocomplete")
 
 
@@ -53,6 +61,21 @@ def rabbitmq_diagnostics() -> int:
 def rabbitmq_plugins() -> int:
     """Run `rabbitmq-plugins`."""
     return run(PLUGINS, sys.argv[1:])
+
+
+def rabbitmq_queues() -> int:
+    """Run `rabbitmq-queues`."""
+    return run(QUEUES, sys.argv[1:])
+
+
+def rabbitmq_streams() -> int:
+    """Run `rabbitmq-streams`."""
+    return run(STREAMS, sys.argv[1:])
+
+
+def rabbitmq_upgrade() -> int:
+    """Run `rabbitmq-upgrade`."""
+    return run(UPGRADE, sys.argv[1:])
 
 
 def rabbitmqadmin() -> int:
@@ -115,7 +138,7 @@ def _run(tool: str, words: Sequence[str]) -> int:
         return _execute(found, line)
     except WrongArguments as error:
         print(
-            f"Error (argument validation): {error}\nArguments given:\n\t{' '.join(words)}\n\n"
+            f"{error.heading}: {error}\nArguments given:\n\t{' '.join(words)}\n\n"
             f"{_bold('Usage')}\n\n{_usage(tool, found)}",
             file=sys.stderr,
         )
@@ -161,6 +184,9 @@ def _execute(found: Verb, line: CommandLine) -> int:
     node = Node(flags)
     call = Call(node, line.arguments[1:], flags, say)
     try:
+        _check_state(found, node)
+        if found.check is not None:
+            found.check(call)
         if not quiet:
             _announce(found, call)
         result = found.run(call)
@@ -174,6 +200,28 @@ def _execute(found: Verb, line: CommandLine) -> int:
         return error.code
     _print(result, formatter, flags)
     return exits.OK
+
+
+def _check_state(found: Verb, node: Node) -> None:
+    """Refuse a verb for another state of the broker; a broker that does not answer has none.
+
+    Raises:
+        WrongArguments: the broker is stopped or running, and must not be.
+    """
+    if found.state not in (RUNNING, STOPPED):
+        return
+    try:
+        state = node.overview()["state"]
+    except VerbFailed:
+        return
+    if state != found.state:
+        verb = "start_app" if found.state == RUNNING else "stop_app"
+        word = "Start" if found.state == RUNNING else "Stop"
+        raise WrongArguments(
+            f"this command requires the 'rabbit' app to be {found.state} on the target node. "
+            f"{word} it with 'rabbitmqctl {verb}'.",
+            heading="Error",
+        )
 
 
 def _announce(found: Verb, call: Call) -> None:

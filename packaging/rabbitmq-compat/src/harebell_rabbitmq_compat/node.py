@@ -66,18 +66,19 @@ class Node:
         except ConfigError as error:
             raise VerbFailed(str(error), CONFIG) from None
 
-    def overview(self, patience: float | None = None) -> dict[str, Any]:
+    def overview(self, patience: float | None = None, *, again: bool = False) -> dict[str, Any]:
         """Return the figures of the broker, and check that it is the wanted one.
 
         Args:
             patience: seconds to wait; None for the timeout of the command line.
+            again: ask also if they are known.
 
         Raises:
             VerbFailed: no broker answers, or another one than the wanted.
         """
         from harebell.server.control.client import ControlError, ask_overview
 
-        if self._overview is None:
+        if self._overview is None or again:
             seconds = self._flags.get("timeout") if patience is None else patience
             try:
                 found = ask_overview(self.data_dir(), seconds or 30.0)

@@ -103,7 +103,7 @@ def lines(found: Rows, formatter: str, *, headers: bool) -> Iterable[str]:
         case "json" | "json_stream":
             yield from _json_lines(found, stream=formatter == "json_stream")
         case "csv":
-            if headers:
+            if headers and found.rows:
                 yield ",".join(_quoted(name) for name in found.columns)
             for row in found.rows:
                 yield ",".join(_quoted(term(row[name])) for name in found.columns)

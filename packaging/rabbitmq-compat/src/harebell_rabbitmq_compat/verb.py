@@ -12,6 +12,13 @@ from harebell_rabbitmq_compat.tables import Rows
 CTL = "rabbitmqctl"
 DIAGNOSTICS = "rabbitmq-diagnostics"
 PLUGINS = "rabbitmq-plugins"
+QUEUES = "rabbitmq-queues"
+STREAMS = "rabbitmq-streams"
+UPGRADE = "rabbitmq-upgrade"
+RUNNING = "running"
+STOPPED = "stopped"
+ANY = "any"
+"""States of the broker that a verb is for; ANY is also none at all."""
 MANY = 1_000
 """Most arguments of a verb that takes any number."""
 
@@ -109,6 +116,8 @@ class Verb(NamedTuple):
         tools: the tools that have it.
         seconds: its timeout unless one is given, which is printed; None for no line.
         columns: the columns that its arguments may name; () if they are no columns.
+        state: the state that the broker has to be in.
+        check: refuses wrong arguments and flags before anything is printed.
     """
 
     name: str
@@ -123,6 +132,8 @@ class Verb(NamedTuple):
     tools: tuple[str, ...]
     seconds: float | None
     columns: Sequence[str]
+    state: str
+    check: Callable[[Call], None] | None
 
 
 VERBS: dict[str, Verb] = {}
@@ -140,6 +151,8 @@ def verb(
     seconds: float | None = None,
     columns: Sequence[str] = (),
     name: str = "",
+    state: str = RUNNING,
+    check: Callable[[Call], None] | None = None,
 ) -> Callable[[Callable[[Call], Result]], Callable[[Call], Result]]:
     """Make a function a verb; the arguments are those of `Verb`."""
 
@@ -158,6 +171,8 @@ def verb(
             tools,
             seconds,
             columns,
+            state,
+            check,
         )
         return run
 

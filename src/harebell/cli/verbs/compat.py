@@ -22,6 +22,9 @@ TOOLS = (
     "rabbitmqctl",
     "rabbitmq-diagnostics",
     "rabbitmq-plugins",
+    "rabbitmq-queues",
+    "rabbitmq-streams",
+    "rabbitmq-upgrade",
     "rabbitmqadmin",
     "rabbitmq-server",
 )
@@ -80,7 +83,6 @@ compat.add_command(
                 help="Replace tools of the same names, such as RabbitMQ's.",
             ),
         ],
-        help="Write rabbitmqctl, rabbitmq-diagnostics, rabbitmq-plugins, rabbitmqadmin and "
-        "rabbitmq-server into DIRECTORY.",
+        help=f"Write {', '.join(TOOLS[:-1])} and {TOOLS[-1]} into DIRECTORY.",
     )
 )

@@ -27,7 +27,7 @@ from harebell.server.config.values import (
     switch,
 )
 
-OUTPUTS = ("console", "file", "exchange")
+OUTPUTS = ("console", "file", "exchange", "syslog")
 CATEGORIES = (
     *("connection", "channel", "queue", "default", "user", "upgrade", "ra", "mirroring"),
     "federation",
@@ -56,6 +56,13 @@ SAME = {
     "default_vhost": "default_vhost",
     "definitions.local.path": "load_definitions",
     "definitions.skip_if_unchanged": "definitions_skip_if_unchanged",
+    "log.journald": "log_journald",
+    "log.syslog": "log_syslog",
+    "log.syslog.facility": "log_syslog_facility",
+    "log.syslog.host": "log_syslog_host",
+    "log.syslog.identity": "log_syslog_identity",
+    "log.syslog.ip": "log_syslog_host",
+    "log.syslog.port": "log_syslog_port",
     "frame_max": "frame_max",
     "heartbeat": "heartbeat",
     "load_definitions": "load_definitions",
@@ -112,6 +119,7 @@ SATISFIED = {
     "log.console.formatter.single_line": ("on", "true"),
     "log.file.formatter.single_line": ("on", "true"),
     "log.exchange.formatter.single_line": ("on", "true"),
+    "log.syslog.formatter.single_line": ("on", "true"),
     "management_agent.disable_metrics_collector": ("false",),
     "ssl_options.honor_cipher_order": ("true",),
     "ssl_options.honor_ecc_order": ("true",),
@@ -568,6 +576,8 @@ _LEVELS = {"notice": "warning", "critical": "none", "alert": "none", "emergency"
 @_rule("log.console.level", sets=("log_console_level",))
 @_rule("log.file.level", sets=("log_file_level",))
 @_rule("log.exchange.level", sets=("log_exchange_level",))
+@_rule("log.syslog.level", sets=("log_syslog_level",))
+@_rule("log.journald.level", sets=("log_journald_level",))
 def _output_level(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     value = _LEVELS.get(line.value, line.value)
     translation.put(f"log_{line.segments[1]}_level", value, line)
@@ -584,6 +594,31 @@ def _category_level(translation: Translation, line: Line, found: tuple[str, ...]
         translation.put("log_level", value, line)
     else:
         translation.add("log_levels", found, value, line)
+
+
+@_rule("log.$category.file", sets=("log_files",))
+def _category_file(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    if found[0] not in CATEGORIES or found[0] == "default":
+        near = did_you_mean(found[0], CATEGORIES)
+        translation.warn(line, f"is unknown and has no effect: {near}")
+        return
+    translation.add("log_files", (found[0], "file"), line.value, line)
+
+
+@_rule("log.syslog.protocol", sets=("log_syslog_protocol", "log_syslog_transport"))
+def _syslog_protocol(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+    """Take the protocol; RabbitMQ also has udp, tcp and tls here, with RFC 3164."""
+    if line.value in ("udp", "tcp", "tls"):
+        _syslog_transport(translation, line, _found)
+    else:
+        translation.put("log_syslog_protocol", line.value, line)
+
+
+@_rule("log.syslog.transport", sets=("log_syslog_transport",))
+def _syslog_transport(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+    if line.value == "tls":
+        raise _wrong(line, "udp or tcp: syslog over TLS is left to the syslog daemon")
+    translation.put("log_syslog_transport", line.value, line)
 
 
 @_rule("log.console", sets=("log_console",))
@@ -619,6 +654,21 @@ def _rotation_size(translation: Translation, line: Line, _found: tuple[str, ...]
 @_rule("log.file.rotation.compress", sets=("log_file_rotation_compress",))
 def _rotation(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     translation.put(f"log_file_rotation_{line.segments[3]}", line.value, line)
+
+
+@_rule("log.$category.rotation.$what", sets=("log_files",))
+def _category_rotation(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    category, what = found
+    if category not in CATEGORIES or what not in ("size", "date", "count", "compress"):
+        translation.warn(
+            line, f"is unknown and has no effect: {did_you_mean(category, CATEGORIES)}"
+        )
+        return
+    if category == "default":
+        translation.warn(line, "has no effect: log.file.rotation sets how the log file is rotated")
+        return
+    value = _octets(line) if what == "size" else line.value
+    translation.add("log_files", (category, f"rotation_{what}"), value, line)
 
 
 def _formatter(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:

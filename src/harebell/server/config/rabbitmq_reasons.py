@@ -18,7 +18,6 @@ _CERT_LOGIN = "the name of a certificate is its distinguished_name or common_nam
 _OPENSSL = "OpenSSL, which Python uses for TLS, decides this itself"
 _TLS_FILES = "certificates and keys are read from PEM files: certfile, keyfile, cacertfile"
 _NO_DOWNLOAD = "definitions are loaded from the file or directory of load_definitions"
-_OUTPUTS = "the log has the outputs console, file and exchange"
 
 REASONS: dict[str, str] = {
     "amqp10_client": _CLIENTS,
@@ -62,16 +61,10 @@ REASONS: dict[str, str] = {
     "log.console.formatter.json.verbosity_map": "JSON lines have no verbosity",
     "log.file.formatter.json.verbosity_map": "JSON lines have no verbosity",
     "log.default.rotation": "log.file.rotation sets how the log file is rotated",
-    **{
-        f"log.{category}.{what}": "all categories are in the one file of log.file"
-        for category in (
-            *("channel", "connection", "federation", "mirroring", "queue", "ra", "upgrade"),
-            "user",
-        )
-        for what in ("file", "rotation")
-    },
-    "log.journald": _OUTPUTS,
-    "log.syslog": _OUTPUTS,
+    "log.journald.fields": "entries of the journal have category and process beside its fields",
+    "log.syslog.formatter.json.verbosity_map": "JSON lines have no verbosity",
+    "log.syslog.multiline_mode": "a line of the log has no line breaks",
+    "log.syslog.ssl_options": "syslog over TLS is left to the syslog daemon",
     "log.summarize_process_state": _ERLANG,
     "management": "the HTTP API has no such setting",
     "management.http_log_dir": "requests to the HTTP API are in the log at level debug",

@@ -97,6 +97,12 @@ LOG_CATEGORIES = (
     *("connection", "channel", "queue", "user", "upgrade", "ra", "mirroring", "federation"),
 )
 """Categories of log lines: RabbitMQ's. Harebell has lines in the first four."""
+FACILITIES = (
+    *("kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron"),
+    *("authpriv", "ftp", "local0", "local1", "local2", "local3", "local4", "local5", "local6"),
+    "local7",
+)
+"""Facilities of syslog, as the standard library names them."""
 _level = choice(*LOG_LEVELS)
 _FORMATTERS = ("plaintext", "json")
 _TIME_FORMATS = ("rfc3339_space", "rfc3339_t", "epoch_usecs", "epoch_secs")
@@ -508,6 +514,48 @@ SETTINGS: tuple[Setting, ...] = (
         "Whether rotated files are compressed (gzip).",
         reloads=True,
     ),
+    Setting(
+        "log_files",
+        rows(
+            file=text,
+            rotation_size=size(0, 2**50),
+            rotation_date=rotation_date,
+            rotation_count=whole(0, 100_000),
+            rotation_compress=switch,
+        ),
+        'Files of single categories: { connection = { file = "connections.log" } }.',
+        reloads=True,
+    ),
+    Setting("log_syslog", switch, "Whether the log is sent to syslog.", reloads=True),
+    Setting(
+        "log_syslog_host",
+        text,
+        "Host of syslog, or the path of its socket, such as /dev/log.",
+        reloads=True,
+    ),
+    Setting("log_syslog_port", whole(1, PORT_MAX), "Port of syslog.", reloads=True),
+    Setting("log_syslog_transport", choice("udp", "tcp"), "How syslog is reached.", reloads=True),
+    Setting(
+        "log_syslog_protocol",
+        choice("rfc3164", "rfc5424"),
+        "Form of the messages of syslog.",
+        reloads=True,
+    ),
+    Setting(
+        "log_syslog_identity", text, "Name of the program in messages of syslog.", reloads=True
+    ),
+    Setting(
+        "log_syslog_facility",
+        choice(*FACILITIES),
+        "Facility of the messages of syslog.",
+        reloads=True,
+    ),
+    *_log_output("syslog", "in syslog"),
+    Setting("log_journald", switch, "Whether the log is sent to systemd's journal.", reloads=True),
+    Setting(
+        "log_journald_level", optional(_level), "Least important line in the journal.", reloads=True
+    ),
+    Setting("log_journald_socket", text, "Socket of the journal.", reloads=True),
     Setting(
         "log_exchange",
         switch,

@@ -131,7 +131,7 @@ class Formatter:
 
 
 def formatter_of(config: Config, output: str, node: str = "") -> Formatter:
-    """Return the formatter that the configuration has for "console", "file" or "exchange"."""
+    """Return the formatter of an output, such as "console", "file", "syslog" or "exchange"."""
     keys = ("formatter", "time_format", "level_format", "plaintext_format", "json_field_map")
     given = {key: getattr(config, f"log_{output}_{key}") for key in keys}
     return Formatter(**given, node=node)
@@ -153,3 +153,8 @@ _TIMES: dict[str, Callable[[int], Any]] = {
     "epoch_usecs": lambda at: at // _US,
     "epoch_secs": lambda at: at / _NS,
 }
+
+
+def time_of(time_format: str, at: int) -> Any:
+    """Return a time as one of the formats has it."""
+    return _TIMES[time_format](at)

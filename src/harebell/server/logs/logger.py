@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from harebell.base.limits import LOG_DRAIN_SECONDS, LOG_EXCHANGE_LINES, LOG_LINES
 from harebell.model.log_exchange import LogExchange
 from harebell.server.config import Config
-from harebell.server.logs.formats import DEFAULT_CATEGORY, Formatter, Line, formatter_of
-from harebell.server.logs.outputs import Output, outputs_of
+from harebell.server.logs.formats import DEFAULT_CATEGORY, Line, formatter_of
+from harebell.server.logs.outputs import Opened, outputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Thresholds:
 
     Args:
         config: the configuration.
-        output: "console", "file" or "exchange".
+        output: "console", "file", "syslog", "journald" or "exchange".
     """
 
     def __init__(self, config: Config, output: str) -> None:
@@ -52,18 +52,38 @@ class Thresholds:
 class _Sink:
     """An output with its format and its levels."""
 
-    def __init__(self, config: Config, name: str, output: Output, node: str) -> None:
-        self.name = name
-        self.output = output
-        self._formatter: Formatter = formatter_of(config, name, node)
-        self.thresholds = Thresholds(config, name)
+    def __init__(self, config: Config, opened: Opened, node: str) -> None:
+        self.output = opened.output
+        self._only = opened.only
+        self._without = opened.without
+        self._format = _format_of(config, opened.name, node)
+        self.thresholds = Thresholds(config, opened.name)
+
+    def _admits(self, line: Line) -> bool:
+        if self._only:
+            return line.category == self._only and self.thresholds.admit(line)
+        return line.category not in self._without and self.thresholds.admit(line)
 
     def write(self, lines: list[Line]) -> None:
         """Write the lines that are for this output; an output that fails loses them."""
-        texts = [self._formatter.format(line) for line in lines if self.thresholds.admit(line)]
+        texts = [self._format(line) for line in lines if self._admits(line)]
         if texts:
             with suppress(OSError):
                 self.output.write(texts)
+
+
+def _format_of(config: Config, name: str, node: str) -> Callable[[Line], str]:
+    """Return what makes texts of lines for an output; those of the system have a frame."""
+    if name == "journald":
+        from harebell.server.logs.system import journal_entry
+
+        return journal_entry
+    formatter = formatter_of(config, name, node)
+    if name == "syslog":
+        from harebell.server.logs.system import SyslogFrame
+
+        return SyslogFrame(config, formatter).text
+    return formatter.format
 
 
 class Logger:
@@ -161,8 +181,7 @@ class Logger:
             threading.Thread(target=self._queue.put, args=(run,), daemon=True).start()
 
     def _opened(self, config: Config) -> list[_Sink]:
-        found = outputs_of(config)
-        return [_Sink(config, name, output, self._node) for name, output in found.items()]
+        return [_Sink(config, opened, self._node) for opened in outputs_of(config)]
 
     def _take(self, sinks: list[_Sink]) -> None:
         """Use these outputs, and find the levels below which a line is for none of them."""

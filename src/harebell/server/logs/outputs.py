@@ -1,4 +1,4 @@
-"""Where the log is written: the console, and a file that is rotated."""
+"""Where the log is written: the console, and files that are rotated."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harebell.server.config.errors import ConfigError
 
@@ -213,35 +213,83 @@ def next_rotation(date: str, now: float) -> float | None:
     return None
 
 
+class Opened(NamedTuple):
+    """An output with what it is for.
+
+    Args:
+        name: "console", "file", "syslog" or "journald": whose level and format it has.
+        output: the output.
+        only: the one category that it has; "" for all but those of `without`.
+        without: categories that have a file of their own.
+    """
+
+    name: str
+    output: Output
+    only: str = ""
+    without: frozenset[str] = frozenset()
+
+
 def log_path(config: Config) -> Path | None:
     """Return the path of the log file; None if there is none."""
-    if config.log_file is None:
-        return None
-    return (config.log_dir or config.data_dir / "log") / config.log_file
+    return None if config.log_file is None else _directory(config) / config.log_file
 
 
 def log_paths(config: Config) -> list[Path]:
     """Return the paths of all log files, the one of `log_file` first."""
     path = log_path(config)
-    return [] if path is None else [path]
+    found = [] if path is None else [path]
+    return list(dict.fromkeys([*found, *category_paths(config).values()]))
 
 
-def outputs_of(config: Config) -> dict[str, Output]:
-    """Open the configured outputs.
+def category_paths(config: Config) -> dict[str, Path]:
+    """Return the paths of the files of single categories."""
+    return {
+        category: _directory(config) / row["file"]
+        for category, row in config.log_files.items()
+        if "file" in row
+    }
+
+
+def _directory(config: Config) -> Path:
+    return config.log_dir or config.data_dir / "log"
+
+
+def outputs_of(config: Config) -> list[Opened]:
+    """Open the configured outputs; lines of a category with a file are in no other file.
 
     Raises:
-        ConfigError: the log file cannot be written.
+        ConfigError: a log file cannot be written.
     """
-    found: dict[str, Output] = {}
+    found: list[Opened] = []
     if config.log_console:
-        found["console"] = Console(config.log_console_stdio)
+        found.append(Opened("console", Console(config.log_console_stdio)))
+    paths = category_paths(config)
     path = log_path(config)
     if path is not None:
-        found["file"] = RotatedFile(
-            path,
-            config.log_file_rotation_size,
-            config.log_file_rotation_date,
-            config.log_file_rotation_count,
-            compress=config.log_file_rotation_compress,
-        )
+        found.append(Opened("file", _file(config, path, {}), without=frozenset(paths)))
+    # Categories may share a file, which has to be open once to be rotated.
+    files: dict[Path, Output] = {} if path is None else {path: found[-1].output}
+    for category, own in paths.items():
+        if own not in files:
+            files[own] = _file(config, own, config.log_files[category])
+        found.append(Opened("file", files[own], only=category))
+    if config.log_syslog or config.log_journald:
+        # Imported only if they are used.
+        from harebell.server.logs.system import journald_of, syslog_of
+
+        if config.log_syslog:
+            found.append(Opened("syslog", syslog_of(config)))
+        if config.log_journald:
+            found.append(Opened("journald", journald_of(config)))
     return found
+
+
+def _file(config: Config, path: Path, own: Mapping[str, Any]) -> RotatedFile:
+    """Open a file, rotated as its category says or else as the log file."""
+    return RotatedFile(
+        path,
+        own.get("rotation_size", config.log_file_rotation_size),
+        own.get("rotation_date", config.log_file_rotation_date),
+        own.get("rotation_count", config.log_file_rotation_count),
+        compress=own.get("rotation_compress", config.log_file_rotation_compress),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from harebell_rabbitmq_compat.exits import DATA, NO_USER, UNAVAILABLE, VerbFailed
 from harebell_rabbitmq_compat.tables import Rows, Word
-from harebell_rabbitmq_compat.verb import CTL, MANY, Call, verb
+from harebell_rabbitmq_compat.verb import ANY, CTL, MANY, Call, verb
 
 _ONLY_CTL = (CTL,)
 _FIRST_SALT_BYTES = 4
@@ -51,7 +51,7 @@ def list_users(call: Call) -> Rows:
 
 
 @verb(
-    "<username> [<password>]",
+    "<username> <password>",
     arguments=(1, 2),
     flags={"pre-hashed-password": bool},
     tools=_ONLY_CTL,
@@ -85,7 +85,7 @@ def delete_user(call: Call) -> None:
 
 
 @verb(
-    "<username> [<password>]",
+    "<username> <password>",
     arguments=(1, 2),
     tools=_ONLY_CTL,
     banner=lambda call: f'Changing password for user "{call.arguments[0]}" ...',
@@ -97,7 +97,7 @@ def change_password(call: Call) -> None:
 
 
 @verb(
-    "<username> [<password>]",
+    "<username> <password>",
     arguments=(1, 2),
     banner=lambda call: f'Authenticating user "{call.arguments[0]}" ...',
 )
@@ -153,6 +153,7 @@ def _tags(call: Call) -> list[str]:
 @verb(
     "<plaintext password>",
     arguments=(0, 1),
+    state=ANY,
     tools=_ONLY_CTL,
     banner="Will hash password",
 )
@@ -283,7 +284,8 @@ def list_user_topic_permissions(call: Call) -> Rows:
     if not call.has_user(name):
         raise VerbFailed(f'{{:no_such_user, "{name}"}}', UNAVAILABLE)
     rows = call.ask("topic-permissions.list", user=name)
-    return Rows(["vhost", "exchange", "write", "read"], rows)
+    # RabbitMQ prints no names of columns here.
+    return Rows(["vhost", "exchange", "write", "read"], rows, headers=False)
 
 
 @verb(

@@ -15,10 +15,14 @@ from harebell_rabbitmq_compat.exits import (
 )
 from harebell_rabbitmq_compat.tables import Rows, column_names, encoded, lines
 from harebell_rabbitmq_compat.verb import (
+    ANY,
     CTL,
     DIAGNOSTICS,
     MANY,
     PLUGINS,
+    QUEUES,
+    STREAMS,
+    UPGRADE,
     VERBS,
     Call,
     Report,
@@ -78,7 +82,7 @@ def status(call: Call) -> Result:
                 f"OS PID: {overview['pid']}",
                 f"OS: {platform.system()}",
                 f"Uptime (seconds): {int(overview['uptime_seconds'])}",
-                "Is under maintenance?: false",
+                f"Is under maintenance?: {str(overview['listeners_suspended']).lower()}",
                 f"RabbitMQ version: {overview['rabbitmq_version']}",
                 f"Product: {product}",
                 f"Node name: {overview['node']}",
@@ -87,6 +91,7 @@ def status(call: Call) -> Result:
         ),
         *_titled("Plugins", ["Enabled plugins:", "", " (features are built in)"]),
         *_titled("Data directory", [f"Node data directory: {overview['data_dir']}"]),
+        *_titled("Log file(s)", [f" * {path}" for path in _log_paths(overview)]),
         *_titled("Alarms", [f"{each.capitalize()} alarm" for each in found] or ["(none)"]),
         *_titled(
             "Memory",
@@ -119,8 +124,9 @@ def status(call: Call) -> Result:
         data_directory=overview["data_dir"],
         disk_free=overview["disk_free_bytes"],
         disk_free_limit=overview["disk_free_limit_bytes"],
-        is_under_maintenance=False,
+        is_under_maintenance=overview["listeners_suspended"],
         listeners=rows,
+        log_files=_log_paths(overview),
         memory={"strategy": "messages", "total": {"rss": used, "allocated": used, "erlang": 0}},
         os=platform.system(),
         pid=overview["pid"],
@@ -135,6 +141,11 @@ def status(call: Call) -> Result:
         uptime=int(overview["uptime_seconds"]),
         vm_memory_high_watermark_limit=high,
     )
+
+
+def _log_paths(overview: dict[str, Any]) -> list[str]:
+    console = [f"<{overview['log_console']}>"] if overview["log_console"] else []
+    return [*overview["log_files"], *console]
 
 
 @verb(
@@ -189,7 +200,7 @@ def _cluster_name(call: Call) -> str:
     return str(call.node.overview()["node"])
 
 
-@verb(tools=(CTL, DIAGNOSTICS, PLUGINS))
+@verb(tools=(CTL, DIAGNOSTICS, PLUGINS, QUEUES, STREAMS, UPGRADE), state=ANY)
 def version(call: Call) -> str:
     """Print the version of RabbitMQ that the tools stand for."""
     from harebell.front.common.settings import COMPATIBLE_VERSION
@@ -210,14 +221,13 @@ def server_version(call: Call) -> Result:
 @verb(
     "[--unit <unit>]",
     flags={"unit": str},
+    check=lambda call: _check_unit(call),
     banner=lambda call: f"Reporting memory breakdown on node {call.node.name}...",
     tools=_ONLY_DIAGNOSTICS,
 )
 def memory_breakdown(call: Call) -> Result:
     """Print what memory is used for."""
     unit = call.flags.get("unit", "gb").lower()
-    if unit not in _UNITS:
-        raise WrongArguments(f"Bad argument: unit {unit} is not one of {', '.join(_UNITS)}", DATA)
     overview = call.node.overview()
     resident = _resident(int(overview["pid"]))
     messages = (
@@ -231,9 +241,17 @@ def memory_breakdown(call: Call) -> Result:
         f"{name}: {round(count / _UNITS[unit], 4)} {unit} ({round(100 * count / total, 2)}%)"
         for name, count in sorted(shares.items(), key=lambda item: -item[1])
     )
-    return Report(
-        text, memory={name: {"bytes": count} for name, count in shares.items()}, result="ok"
-    )
+    members = {
+        name: {"bytes": count, "percentage": round(100 * count / total, 2)}
+        for name, count in shares.items()
+    }
+    return Report(text, **members)
+
+
+def _check_unit(call: Call) -> None:
+    unit = call.flags.get("unit", "gb").lower()
+    if unit not in _UNITS:
+        raise WrongArguments(f"Bad argument: unit {unit} is not one of {', '.join(_UNITS)}", DATA)
 
 
 def _resident(pid: int) -> int:
@@ -282,12 +300,13 @@ def enable_feature_flag(call: Call) -> None:
 
 
 @verb(
+    state=ANY,
     banner=lambda call: f"Application environment of node {call.node.name} ...",
 )
 def environment(call: Call) -> Result:
-    """Print the figures of the broker as JSON."""
-    overview = call.node.overview()
-    return Report(encoded(overview), **overview)
+    """Print the configuration that the broker runs with as JSON, without secrets."""
+    known: dict[str, Any] = call.ask("config.effective")
+    return Report(encoded({"harebell": known}), harebell=known)
 
 
 @verb(banner=lambda call: f"Reporting server status of node {call.node.name} ...")
@@ -325,34 +344,6 @@ def _text_of(result: Result) -> str:
     if isinstance(result, Rows):
         return "\n".join(lines(result, "table", headers=True))
     return result.text if isinstance(result, Report) else str(result or "")
-
-
-# --- log ------------------------------------------------------------------------------------------
-
-LEVELS = ("debug", "info", "warning", "error", "critical", "none")
-
-
-@verb(
-    "<log_level>",
-    arguments=(1, 1),
-    tools=_ONLY_CTL,
-    banner=lambda call: f'Setting log level to "{call.arguments[0]}" ...',
-)
-def set_log_level(call: Call) -> None:
-    """Set the least level of the log."""
-    level = call.arguments[0]
-    if level not in LEVELS:
-        raise VerbFailed(f"level {level} is not supported. Try one of {', '.join(LEVELS)}")
-    raise VerbFailed(
-        "the level of the log is the key log_level of the configuration: change it there, and use "
-        "`harebell config reload`"
-    )
-
-
-@verb(tools=_ONLY_CTL, banner=lambda call: f"Rotating logs for node {call.node.name} ...")
-def rotate_logs(call: Call) -> None:
-    """Close the log file and open it again."""
-    call.ask("config.reload")
 
 
 # --- stopping -------------------------------------------------------------------------------------
@@ -400,6 +391,7 @@ def _is_zombie(pid: int) -> bool:
     arguments=(0, 1),
     flags={"idempotent": bool},
     tools=_ONLY_CTL,
+    state=ANY,
     banner=lambda call: f"Stopping and halting node {call.node.name} ...",
 )
 def stop(call: Call) -> None:
@@ -415,6 +407,7 @@ def stop(call: Call) -> None:
     "[--wait]",
     flags={"wait": bool, "no-wait": bool},
     tools=_ONLY_CTL,
+    state=ANY,
     banner=lambda call: f"Shutting down RabbitMQ node {call.node.name} running at PID {_pid(call)}",
 )
 def shutdown(call: Call) -> str:

@@ -14,7 +14,7 @@ from harebell_rabbitmq_compat.exits import (
     VerbFailed,
     WrongArguments,
 )
-from harebell_rabbitmq_compat.verb import CTL, DIAGNOSTICS, Call, Report, Result, verb
+from harebell_rabbitmq_compat.verb import ANY, CTL, DIAGNOSTICS, Call, Report, Result, verb
 
 _ONLY_DIAGNOSTICS = (DIAGNOSTICS,)
 _PROTOCOLS = {"amqp": "amqp", "amqps": "amqp/ssl", "http": "http", "https": "https"}
@@ -31,7 +31,9 @@ _ALSO_CALLED = {
     **dict.fromkeys(("management", "http-api"), "http"),
     "prometheus": "http/prometheus",
 }
+_WITH_TLS = ("amqp/ssl", "https")
 _CONNECT_SECONDS = 10.0
+_DAY_SECONDS = 86_400
 
 
 def listeners_of(call: Call) -> list[dict[str, Any]]:
@@ -81,6 +83,7 @@ def _milliseconds(call: Call) -> int:
 
 @verb(
     "[--timeout <timeout>]",
+    state=ANY,
     banner=lambda call: (
         f"Will ping {call.node.wanted}. This only checks if the OS process is running and answers "
         f"on its control socket. Timeout: {_milliseconds(call)} ms."
@@ -99,6 +102,9 @@ def ping(call: Call) -> Result:
     return Report("Ping succeeded", message="Ping succeeded")
 
 
+_NOT_RUNNING = "is not running or has not fully booted yet (check with is_booting)"
+
+
 def _running(call: Call) -> Result:
     name = call.node.overview()["node"]
     text = f"RabbitMQ on node {name} is fully booted and running"
@@ -108,23 +114,34 @@ def _running(call: Call) -> Result:
 @verb(
     banner=lambda call: f"Checking if RabbitMQ is running on node {call.node.name} ...",
     tools=_ONLY_DIAGNOSTICS,
+    state=ANY,
 )
 def check_running(call: Call) -> Result:
     """Fail unless the broker runs."""
+    overview = call.node.overview()
+    if overview["state"] != "running":
+        raise VerbFailed(f"RabbitMQ on node {overview['node']} {_NOT_RUNNING}")
     return _running(call)
 
 
 @verb(
-    banner=lambda call: f"Asking node {call.node.name} for its status ...", tools=_ONLY_DIAGNOSTICS
+    banner=lambda call: f"Asking node {call.node.name} for its status ...",
+    tools=_ONLY_DIAGNOSTICS,
+    state=ANY,
 )
 def is_running(call: Call) -> Result:
-    """Fail unless the broker runs."""
+    """Say whether the broker runs; fail if its process does not answer."""
+    overview = call.node.overview()
+    if overview["state"] != "running":
+        text = f"RabbitMQ on node {overview['node']} {_NOT_RUNNING}"
+        return Report(text, result=False, message=text)
     return _running(call)
 
 
 @verb(
     banner=lambda call: f"Asking node {call.node.name} for its boot status ...",
     tools=_ONLY_DIAGNOSTICS,
+    state=ANY,
 )
 def is_booting(call: Call) -> Result:
     """Say whether the broker is starting."""
@@ -213,6 +230,7 @@ def _reachable(interface: str) -> str:
 @verb(
     "<port> [--timeout <timeout>]",
     arguments=(1, 1),
+    check=lambda call: _check_port(call),
     banner=lambda call: (
         f"Asking node {call.node.name} if there's an active listener on port "
         f"{call.arguments[0]} ..."
@@ -222,8 +240,6 @@ def _reachable(interface: str) -> str:
 def check_port_listener(call: Call) -> Result:
     """Fail unless there is a listener for a port."""
     text = call.arguments[0]
-    if not text.isdigit() or not int(text):
-        raise WrongArguments("Bad argument: Argument must be a positive integer", DATA)
     name, rows = call.node.overview()["node"], listeners_of(call)
     if int(text) not in {row["port"] for row in rows}:
         ports = ", ".join(str(port) for port in sorted(row["port"] for row in rows))
@@ -233,6 +249,12 @@ def check_port_listener(call: Call) -> Result:
             heading="",
         )
     return Report(f"A listener for port {text} is running on node {name}.", result="ok")
+
+
+def _check_port(call: Call) -> None:
+    text = call.arguments[0]
+    if not text.isdigit() or not int(text):
+        raise WrongArguments("Bad argument: Argument must be a positive integer", DATA)
 
 
 @verb(
@@ -286,33 +308,59 @@ _UNITS = {"days": 1, "weeks": 7, "months": 28, "years": 365}
 @verb(
     "[--within <period>] [--unit <unit>]",
     flags={"within": int, "unit": str},
+    check=lambda call: _check_unit(call),
     banner=lambda call: f"Checking certificate expiration on node {call.node.name} ...",
     tools=_ONLY_DIAGNOSTICS,
 )
 def check_certificate_expiration(call: Call) -> Result:
     """Fail if a certificate of a listener expires soon."""
     within, unit = call.flags.get("within", 4), call.flags.get("unit", "weeks")
-    if unit not in _UNITS:
-        raise WrongArguments(f"Bad argument: unit {unit} is not one of {', '.join(_UNITS)}", DATA)
+    import time
+
+    now = time.time()
     expiring = []
-    for row in listeners_of(call):
-        if row["protocol"] in ("amqp/ssl", "https"):
-            left = _days_left(_reachable(str(row["interface"])), row["port"])
-            if left < within * _UNITS[unit]:
-                expiring.append(f"{listener_line(row)}: expires in {left:.0f} days")
+    for row in certificates_of(call):
+        left = (row["expires_at"] - now) / _DAY_SECONDS
+        if left < within * _UNITS[unit]:
+            expiring.append(f"{listener_line(row)}: expires in {left:.0f} days")
     if expiring:
         raise VerbFailed("Certificates of these listeners expire:\n" + "\n".join(expiring))
-    return Report(f"No certificates are expiring within {within} {unit}.", result="ok")
+    shown = unit.removesuffix("s") if within == 1 else unit
+    return Report(f"No certificates are expiring within {within} {shown}.", result="ok")
 
 
-def _days_left(host: str, port: int) -> float:
-    """Return the days until the certificate of a listener expires.
+def _check_unit(call: Call) -> None:
+    unit = call.flags.get("unit", "weeks")
+    if unit not in _UNITS:
+        raise WrongArguments(
+            f"\"unit '{unit}' is not supported. Please use one of: {', '.join(_UNITS)}\""
+        )
+
+
+def certificates_of(call: Call) -> list[dict[str, Any]]:
+    """Return the TLS listeners with the time at which their certificates expire.
+
+    Raises:
+        VerbFailed: a listener does not answer with a certificate.
+    """
+    from datetime import UTC, datetime
+
+    found = []
+    for row in listeners_of(call):
+        if row["protocol"] in _WITH_TLS:
+            at = _expires_at(_reachable(str(row["interface"])), row["port"])
+            shown = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
+            found.append({**row, "certfile_expires_on": shown, "expires_at": at})
+    return found
+
+
+def _expires_at(host: str, port: int) -> float:
+    """Return when the certificate of a listener expires, in seconds since 1970.
 
     Raises:
         VerbFailed: the listener does not answer with a certificate.
     """
     import ssl
-    import time
 
     from harebell_rabbitmq_compat.certificates import not_after
 
@@ -320,7 +368,7 @@ def _days_left(host: str, port: int) -> float:
         pem = ssl.get_server_certificate((host, port), timeout=_CONNECT_SECONDS)
     except OSError as error:
         raise VerbFailed(f"cannot read the certificate of {host}:{port}: {error}") from None
-    return (not_after(ssl.PEM_cert_to_DER_cert(pem)) - time.time()) / 86_400
+    return not_after(ssl.PEM_cert_to_DER_cert(pem))
 
 
 # --- waiting --------------------------------------------------------------------------------------
@@ -336,14 +384,19 @@ def _await(call: Call, seconds: float) -> None:
 
     until = time.monotonic() + seconds
     while True:
-        try:
-            call.node.overview()
-        except VerbFailed:
-            if time.monotonic() >= until:
-                raise _timed_out(call, seconds) from None
-            time.sleep(0.05)
-        else:
+        if _serves(call):
             return
+        if time.monotonic() >= until:
+            raise _timed_out(call, seconds)
+        time.sleep(0.05)
+
+
+def _serves(call: Call) -> bool:
+    """Whether the broker answers and is not stopped."""
+    try:
+        return bool(call.node.overview(again=True)["state"] == "running")
+    except VerbFailed:
+        return False
 
 
 def _await_file(call: Call, file: Path, seconds: float) -> float:
@@ -371,7 +424,7 @@ def _timed_out(call: Call, seconds: float) -> VerbFailed:
     )
 
 
-@verb("[--timeout <timeout>]", tools=(CTL,))
+@verb("[--timeout <timeout>]", tools=(CTL,), state=ANY)
 def await_startup(call: Call) -> None:
     """Wait until the broker answers."""
     _await(call, call.flags.get("timeout") or 300.0)
@@ -382,6 +435,7 @@ def await_startup(call: Call) -> None:
     arguments=(0, 1),
     flags={"pid": int},
     short={"P": "pid"},
+    state=ANY,
     banner=lambda call: (
         f"Waiting for pid file '{call.arguments[0]}' to appear"
         if call.arguments
@@ -403,6 +457,7 @@ def wait(call: Call) -> str:
     "<count>",
     arguments=(1, 1),
     tools=(CTL,),
+    state=ANY,
     banner=lambda call: f"Will wait for at least {call.arguments[0]} nodes to join the cluster",
 )
 def await_online_nodes(call: Call) -> None:
@@ -416,7 +471,14 @@ def await_online_nodes(call: Call) -> None:
 
 
 @verb(
-    banner=lambda call: f"Checking health of node {call.node.name} ...",
+    banner=lambda call: (
+        "This command is DEPRECATED and will be removed in a future version.\n"
+        "It performs intrusive, opinionated health checks and requires a fully booted node.\n"
+        "Use one of the options covered in https://www.rabbitmq.com/monitoring.html#health-checks "
+        "instead.\n"
+        f"Timeout: {call.flags.get('timeout', 70):g} seconds ...\n"
+        f"Checking health of node {call.node.name} ..."
+    ),
     tools=(CTL, DIAGNOSTICS),
 )
 def node_health_check(call: Call) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from harebell_rabbitmq_compat.exits import SOFTWARE, UNAVAILABLE, VerbFailed
-from harebell_rabbitmq_compat.verb import MANY, PLUGINS, Call, Report, Result, verb
+from harebell_rabbitmq_compat.verb import ANY, MANY, PLUGINS, Call, Report, Result, verb
 
 _ONLY_PLUGINS = (PLUGINS,)
 
@@ -79,6 +79,7 @@ def _running_on(call: Call) -> str | None:
     flags={"verbose": bool, "minimal": bool, "enabled": bool, "implicitly-enabled": bool},
     short={"v": "verbose", "m": "minimal", "e": "enabled", "E": "implicitly-enabled"},
     tools=_ONLY_PLUGINS,
+    state=ANY,
     banner=lambda call: (
         f'Listing plugins with pattern "{call.arguments[0] if call.arguments else ".*"}" ...'
     ),
@@ -163,6 +164,7 @@ _FLAGS = {"online": bool, "offline": bool, "all": bool}
     arguments=(0, MANY),
     flags=_FLAGS,
     tools=_ONLY_PLUGINS,
+    state=ANY,
 )
 def enable(call: Call) -> str:
     """Accept plugins that are built in."""
@@ -175,6 +177,7 @@ def enable(call: Call) -> str:
     arguments=(0, MANY),
     flags=_FLAGS,
     tools=_ONLY_PLUGINS,
+    state=ANY,
 )
 def disable(call: Call) -> str:
     """Accept names of plugins; what is built in stays."""
@@ -189,6 +192,7 @@ def disable(call: Call) -> str:
     arguments=(0, MANY),
     flags=_FLAGS,
     tools=_ONLY_PLUGINS,
+    state=ANY,
     name="set",
 )
 def set_plugins(call: Call) -> str:
@@ -202,6 +206,7 @@ def set_plugins(call: Call) -> str:
     arguments=(1, MANY),
     flags=_FLAGS,
     tools=_ONLY_PLUGINS,
+    state=ANY,
     banner=lambda call: _question(call),
 )
 def is_enabled(call: Call) -> Result:
@@ -234,6 +239,7 @@ def _question(call: Call) -> str:
 
 @verb(
     tools=_ONLY_PLUGINS,
+    state=ANY,
     banner=lambda call: f"Listing plugin directories used by node {call.node.name}",
 )
 def directories(call: Call) -> Result:

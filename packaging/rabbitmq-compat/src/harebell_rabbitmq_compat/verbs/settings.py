@@ -346,7 +346,7 @@ def clear_parameter(call: Call) -> None:
     call.ask("parameters.clear", vhost=call.vhost, component=component, name=name)
 
 
-@verb("[--no-table-headers]", banner="Listing global runtime parameters ...")
+@verb("[--no-table-headers] [--timeout <timeout>]", banner="Listing global runtime parameters ...")
 def list_global_parameters(call: Call) -> Rows:
     """Print parameters of the whole broker."""
     rows = [{**row, "value": encoded(row["value"])} for row in call.ask("global-parameters.list")]
