@@ -17,6 +17,8 @@ from harebell.cli.verbs.sql import print_rows, session
 from harebell.client.url import URL, URLError
 
 if TYPE_CHECKING:
+    from harebell.pipeline.builtin.pinned_table import PinnedTable
+    from harebell.pipeline.builtin.replaying import Choice
     from harebell.pipeline.spec.description import Trigger
 
 _MASTER = click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
@@ -178,7 +180,9 @@ def mirror(
 
 
 @pipeline.command()
-@click.argument("lake", type=_DIRECTORY)
+@click.argument("lake", metavar="TABLE")
+@click.option("--catalog", metavar="CATALOG", help="TABLE is NAMESPACE.TABLE of this catalog.")
+@click.option("--warehouse", default="", metavar="PLACE", help="Warehouse of the catalog.")
 @click.option("--exchange", default="", metavar="NAME", help="Exchange to publish to.")
 @click.option("--routing-key", metavar="KEY", help="For all.  [default: each message's own]")
 @click.option("--where", metavar="SQL", help="Only rows for which this is true.")
@@ -186,11 +190,18 @@ def mirror(
 @click.option("--until", default="", metavar="TIME", help="Only up to before this time.")
 @click.option("--rate", type=click.FloatRange(min=0), default=0.0, help="Most per second.")
 @click.option("--skip", type=click.IntRange(min=0), default=0, help="Leave out so many.")
+@click.option(
+    "--checkpoint",
+    type=_DIRECTORY,
+    help="Publish each message once, and go on from here when it is started again.",
+)
 @click.option("--dry-run", is_flag=True, help="Only count them.")
 @url_flag
 @_MASTER
 def replay(
-    lake: Path,
+    lake: str,
+    catalog: str | None,
+    warehouse: str,
     exchange: str,
     routing_key: str | None,
     where: str | None,
@@ -198,6 +209,7 @@ def replay(
     until: str,
     rate: float,
     skip: int,
+    checkpoint: Path | None,
     dry_run: bool,
     url: str | None,
     master: str | None,
@@ -205,18 +217,65 @@ def replay(
     """Publish the messages of a table again, in their order."""
     from harebell.pipeline.builtin.replaying import Choice, chosen
     from harebell.pipeline.builtin.replaying import replay as replayed
-    from harebell.pipeline.sql.tables import lake_of
 
     choice = Choice(_condition(where), since, until, skip)
     broker = URL.parse(_address(url))
+    table = _pinned(lake, catalog, warehouse)
+    if checkpoint is not None and not dry_run:
+        _replay_once(checkpoint, table, choice, exchange, routing_key, rate, broker, master)
+        return
+    with sentences():
+        found = table()
     with sentences(), session("harebell replay", master) as spark:
-        rows = chosen(lake_of(spark, str(lake), Path()), choice)
+        rows = chosen(found.frame(spark), choice)
         if dry_run:
             click.echo(f"{rows.count()} messages would be published")
             return
         progress = _Progress()
         count = replayed(rows, broker, exchange, routing_key, rate, progress, skip)
     click.echo(f"{count} messages published and confirmed")
+
+
+def _pinned(name: str, catalog: str | None, warehouse: str) -> Callable[[], PinnedTable]:
+    from harebell.pipeline.builtin.pinned_table import pinned, pinned_in_catalog
+    from harebell.pipeline.sinks.iceberg_catalog import (
+        CatalogPlace,
+        placed,
+        wrong_catalog,
+        wrong_table,
+    )
+
+    if catalog is None:
+        if warehouse:
+            raise WrongUsage("--warehouse belongs to --catalog")
+        return lambda: pinned(Path(name).expanduser())
+    if wrong := wrong_catalog(catalog):
+        raise WrongUsage(f"--{wrong}")
+    if wrong := wrong_table(name, catalog):
+        raise WrongUsage(wrong.replace("iceberg", "TABLE", 1))
+    place = CatalogPlace(*placed(catalog, warehouse, Path.cwd()))
+    return lambda: pinned_in_catalog(name, place)
+
+
+def _replay_once(
+    checkpoint: Path,
+    table: Callable[[], PinnedTable],
+    choice: Choice,
+    exchange: str,
+    routing_key: str | None,
+    rate: float,
+    broker: URL,
+    master: str | None,
+) -> None:
+    from harebell.pipeline.builtin.replaying_once import begun, replay_once
+    from harebell.pipeline.run.locking import CheckpointLock
+
+    with sentences(), CheckpointLock(checkpoint, "replay"):
+        replay = begun(checkpoint, table, choice, exchange, routing_key, rate)
+        with session("harebell replay", master) as spark:
+            count, before = replay_once(spark, replay, broker, rate, _Progress())
+    there = f", {before} were there before" if before else ""
+    click.echo(f"{count} messages published once{there}")
 
 
 class _Progress:

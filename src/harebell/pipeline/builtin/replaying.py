@@ -32,6 +32,7 @@ _TEXTS = (
 )
 _NEEDED = ("value", "routing_key", "properties", "headers")
 _STAMP = "x-replayed-at"
+_ORIGIN = "x-original-"
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,83 @@ def chosen(lake: DataFrame, choice: Choice) -> DataFrame:
             rows = rows.filter(f.col("timestamp") >= f.lit(choice.since).cast("timestamp"))
         if choice.until:
             rows = rows.filter(f.col("timestamp") < f.lit(choice.until).cast("timestamp"))
-        order = [name for name in _ORDER if name in rows.columns]
-        rows = rows.orderBy(*order) if order else rows
+        rows = rows.orderBy(*_order(rows)) if _order(rows) else rows
         return rows.offset(choice.skip) if choice.skip else rows
     except PySparkException as error:
         raise PipelineError(reason_of(error)) from None
+
+
+def _order(rows: DataFrame) -> list[Any]:
+    """Return the order of the rows; rows of one time and offset are ordered by what they are.
+
+    So an interrupted replay finds them in the same order again.
+    """
+    from pyspark.sql import functions as f
+
+    order: list[Any] = [name for name in _ORDER if name in rows.columns]
+    if order:
+        order += [name for name in ("queue", "routing_key") if name in rows.columns]
+        order.append(f.xxhash64("value"))
+    return order
+
+
+def messages_of(rows: DataFrame, routing_key: str | None) -> DataFrame:
+    """Return rows in the columns of messages, with their original times.
+
+    The property `timestamp` is that of the publisher, else the time when the broker had received
+    the message. Headers say where the message was: `x-original-timestamp`, `x-original-queue` and
+    `x-original-offset`.
+
+    Args:
+        rows: the rows of a table.
+        routing_key: for all rows; None uses the column `routing_key`.
+    """
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
+
+    found = rows
+    if routing_key is not None:
+        found = found.withColumn("routing_key", f.lit(routing_key))
+    elif "routing_key" not in found.columns:
+        found = found.withColumn("routing_key", f.lit(""))
+    else:
+        found = found.withColumn("routing_key", f.coalesce("routing_key", f.lit("")))
+    kind = found.schema["properties"].dataType if "properties" in found.columns else None
+    given = kind.names if isinstance(kind, StructType) else []
+    fields = [f.col(f"properties.{name}").alias(name) for name in _TEXTS if name in given]
+    mode = f.col("properties.delivery_mode") if "delivery_mode" in given else f.lit(None)
+    fields.append(f.coalesce(mode, f.lit(2)).cast("int").alias("delivery_mode"))
+    if "priority" in given:
+        fields.append(f.col("properties.priority").cast("int").alias("priority"))
+    times = [f.col("properties.timestamp")] if "timestamp" in given else []
+    times += [f.col("timestamp")] if "timestamp" in found.columns else []
+    if times:
+        fields.append(f.coalesce(*times).cast("timestamp").alias("timestamp"))
+    found = found.withColumn("properties", f.struct(*fields))
+    return found.withColumn("headers", _headers(found)).withColumn(
+        "value", f.col("value").cast("binary")
+    )
+
+
+def _headers(rows: DataFrame) -> Any:
+    """Return the headers of the rows, with those about their origin."""
+    from pyspark.sql import functions as f
+
+    texts = {name: f.col(name).cast("string") for name in ("queue", "offset")}
+    texts["timestamp"] = f.date_format(
+        f.to_utc_timestamp("timestamp", f.current_timezone()), "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
+    )
+    pairs: list[Any] = []
+    for name, text in texts.items():
+        if name in rows.columns:
+            pairs += [f.lit(f"{_ORIGIN}{name}"), text]
+    pairs += [f.lit(_STAMP), f.lit(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))]
+    added = f.create_map(*pairs)
+    if "headers" not in rows.columns:
+        return added
+    own = f.coalesce(f.col("headers"), f.create_map().cast("map<string,string>"))
+    names = [*(f"{_ORIGIN}{name}" for name in texts), _STAMP]
+    return f.map_concat(f.map_filter(own, lambda name, _: ~name.isin(names)), added)
 
 
 def replay(
@@ -115,7 +188,7 @@ def replay(
 
     try:
         with blocking.connect(url) as connection:
-            messages = _paced(_messages(rows, routing_key), rate)
+            messages = _paced(_messages(messages_of(rows, routing_key)), rate)
             return connection.channel().publish_many(
                 messages, exchange=exchange, mandatory=True, progress=report
             )
@@ -131,14 +204,11 @@ def replay(
         raise PipelineError(f"{error}; go on with --skip {skipped + done}") from None
 
 
-def _messages(rows: DataFrame, routing_key: str | None) -> Iterator[Message]:
-    now = datetime.now(UTC).replace(microsecond=0)
+def _messages(rows: DataFrame) -> Iterator[Message]:
     for row in _needed(rows).toLocalIterator():
         fields = row.asDict(recursive=True)
-        key = fields.get("routing_key") or "" if routing_key is None else routing_key
-        value = fields["value"]
-        body = value.encode() if isinstance(value, str) else bytes(value or b"")
-        yield Message(body, routing_key=key, **_properties(fields, now))
+        body = bytes(fields["value"] or b"")
+        yield Message(body, routing_key=fields["routing_key"], **_properties(fields))
 
 
 def _needed(rows: DataFrame) -> DataFrame:
@@ -159,7 +229,7 @@ def _needed(rows: DataFrame) -> DataFrame:
     return found.withColumn("properties", f.col("properties").withField("timestamp", seconds))
 
 
-def _properties(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _properties(fields: dict[str, Any]) -> dict[str, Any]:
     given = fields.get("properties") or {}
     found = {name: given[name] for name in _TEXTS if given.get(name) is not None}
     for name in ("delivery_mode", "priority"):
@@ -169,7 +239,7 @@ def _properties(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
     seconds = given.get("timestamp")
     if isinstance(seconds, int) and seconds >= 0:
         found["timestamp"] = seconds
-    return {**found, "headers": {**(fields.get("headers") or {}), _STAMP: now}}
+    return {**found, "headers": fields["headers"]}
 
 
 def _paced(messages: Iterator[Message], rate: float) -> Iterator[Message]:
