@@ -107,12 +107,14 @@ class PositionReader:
         return [OffsetRange(self.queue, span.generation, position, last.position, messages)]
 
     def report(self) -> dict[str, Any] | None:
-        """Return the end of the queue."""
+        """Return the end of the queue, its first position and the mean size of a message."""
         try:
             span = span_of(self._connection, self._options)
         except SourceError:
             return None
-        return LogOffset(span.generation, span.end).to_json()
+        size = span.octets // max(1, span.messages)
+        about = {"first": span.first, "messageBytes": size}
+        return LogOffset(span.generation, span.end).to_json() | about
 
     def finish(self, start: QueueOffset) -> None:
         """Do nothing: no messages are held."""

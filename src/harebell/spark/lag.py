@@ -1,0 +1,97 @@
+"""How far a query is behind, under the names that Spark's Kafka source gives to its metrics.
+
+A Python data source cannot report metrics: in Spark 4.3 no class of Python streams implements
+`ReportsSourceMetrics`. What they would be made of is in the progress of the query, so they are made
+of that: in a listener, or of `query.lastProgress`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+BEHIND = ("minOffsetsBehindLatest", "maxOffsetsBehindLatest", "avgOffsetsBehindLatest")
+"""Metrics over the queues of a source, in messages."""
+BYTES = "estimatedTotalBytesBehindLatest"
+"""Bytes of all messages that a source has not read, as far as the broker knows the size of one."""
+_SOURCE = "harebell"
+
+
+class LagListener(StreamingQueryListener):
+    """Call a function with the metrics of each source of Harebell after each micro-batch.
+
+    Args:
+        report: gets the name or the id of the query, the number of the source, and its metrics.
+    """
+
+    def __init__(self, report: Callable[[str, int, dict[str, str]], None]) -> None:
+        super().__init__()
+        self._report = report
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Do nothing: nothing was read yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Report the metrics of each source."""
+        progress = event.progress
+        for number, source in enumerate(progress.sources):
+            metrics = lag_of(source.latestOffset, source.endOffset)
+            if metrics:
+                self._report(progress.name or str(progress.id), number, metrics)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Do nothing: the metrics of the last micro-batch still hold."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """Do nothing: there are no metrics of a query that has ended."""
+
+
+def lag_of(latest: Any, end: Any) -> dict[str, str]:
+    """Return the metrics of one source; empty if it is not one of Harebell, or has no offsets yet.
+
+    Args:
+        latest: `latestOffset` of the source in the progress of a query, as a text or parsed.
+        end: its `endOffset`.
+    """
+    there, read = _parsed(latest), _parsed(end)
+    behind: list[int] = []
+    sizes: list[int] = []
+    for queue, last in there.items():
+        if not isinstance(last, Mapping):
+            return {}
+        begin = read.get(queue)
+        if "ready" in last:
+            count = int(last["ready"])
+        elif "position" in last:
+            begun = begin if isinstance(begin, Mapping) else {}
+            same = begun.get("generation") == last.get("generation")
+            here = begun["position"] if same else last.get("first", 0)
+            count = max(0, int(last["position"]) - int(here))
+        else:
+            return {}
+        behind.append(count)
+        if "messageBytes" in last:
+            sizes.append(count * int(last["messageBytes"]))
+    if not behind:
+        return {}
+    numbers = (min(behind), max(behind), sum(behind) / len(behind))
+    metrics = {name: str(number) for name, number in zip(BEHIND, numbers, strict=True)}
+    return metrics | ({BYTES: str(sum(sizes))} if len(sizes) == len(behind) else {})
+
+
+def _parsed(offset: Any) -> dict[str, Any]:
+    if isinstance(offset, str):
+        try:
+            offset = json.loads(offset)
+        except ValueError:
+            return {}
+    return dict(offset) if isinstance(offset, Mapping) else {}

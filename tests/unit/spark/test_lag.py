@@ -1,0 +1,50 @@
+"""Metrics of a source are made of the progress of its query."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harebell.spark.lag import lag_of
+
+
+def stream(position: int, **more: Any) -> dict[str, Any]:
+    return {"generation": "g", "position": position} | more
+
+
+def test_streams_are_behind_by_positions_and_bytes() -> None:
+    latest = {
+        "a": stream(100, first=0, messageBytes=10),
+        "b": stream(50, first=20, messageBytes=4),
+        "c": stream(7, first=0, messageBytes=1),
+    }
+    end = {"a": stream(40), "c": stream(7)}
+    assert lag_of(json.dumps(latest), json.dumps(end)) == {
+        "minOffsetsBehindLatest": "0",
+        "maxOffsetsBehindLatest": "60",
+        "avgOffsetsBehindLatest": "30.0",
+        "estimatedTotalBytesBehindLatest": "720",
+    }
+
+
+def test_a_stream_that_was_declared_again_is_behind_from_its_first_message() -> None:
+    latest = {"a": {"generation": "new", "position": 9, "first": 2}}
+    assert lag_of(latest, {"a": stream(8)})["maxOffsetsBehindLatest"] == "7"
+
+
+def test_leased_queues_are_behind_by_what_is_ready() -> None:
+    latest = {"q": {"generation": "g", "group": "spark-1", "claim": 3, "ready": 12}}
+    assert lag_of(latest, {}) == {
+        "minOffsetsBehindLatest": "12",
+        "maxOffsetsBehindLatest": "12",
+        "avgOffsetsBehindLatest": "12.0",
+    }
+
+
+@pytest.mark.parametrize(
+    "latest", [None, "null", "None", "", {}, {"position": 5, "spool": "ab"}, {"q": {"x": 1}}, [1]]
+)
+def test_what_is_no_offset_of_a_queue_has_no_metrics(latest: Any) -> None:
+    assert lag_of(latest, latest) == {}
