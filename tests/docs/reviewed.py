@@ -15,6 +15,7 @@ REASONS = {
 
 ON_SPARK = (
     "README.md",
+    "docs/guides/lake.md",
     "docs/guides/pipelines.md",
     "docs/guides/spark.md",
     "docs/guides/sql.md",
