@@ -23,16 +23,8 @@ TALL = {"width": 1280, "height": 3200}
 def hostile() -> Iterator[Site]:
     """A broker in which everything that a client can name is a payload."""
     with serving() as site:
-        for payload in PAYLOADS:
-            name = segment(payload)
-            arguments = {"x-hostile": payload}
-            site.api.done("PUT", f"/api/queues/%2F/{name}", {"durable": True})
-            body = {"type": "topic", "durable": True, "arguments": arguments}
-            site.api.done("PUT", f"/api/exchanges/%2F/{name}", body)
-            bound = {"routing_key": payload, "arguments": arguments}
-            site.api.done("POST", f"/api/bindings/%2F/e/{name}/q/{name}", bound)
-            if payload != PAYLOADS[0]:
-                site.api.done("POST", f"/api/bindings/%2F/e/{name}/q/{_ALL}", bound)
+        hashed = site.api.get("/api/auth/hash_password/p")["ok"]
+        site.api.done("POST", "/api/definitions", _definitions(hashed))
         with pika.BlockingConnection(_claims(site, PAYLOADS[0])) as link:
             channel = link.channel()
             for payload in PAYLOADS:
@@ -42,6 +34,29 @@ def hostile() -> Iterator[Site]:
                 )
                 channel.basic_publish(payload, payload, payload.encode(), properties)
         yield site
+
+
+def _definitions(password_hash: str) -> dict[str, list[dict[str, object]]]:
+    """Objects of every kind with each payload as their name."""
+    kept = {"vhost": "/", "durable": True, "auto_delete": False}
+    found: dict[str, list[dict[str, object]]] = {
+        kind: [] for kind in ("users", "vhosts", "policies", "queues", "exchanges", "bindings")
+    }
+    for payload in PAYLOADS:
+        arguments = {"x-hostile": payload}
+        found["users"].append({"name": payload, "password_hash": password_hash, "tags": payload})
+        found["vhosts"].append({"name": payload, "description": payload})
+        settings = {"dead-letter-routing-key": payload}
+        policy = {"vhost": "/", "pattern": "^never$", "apply-to": "queues", "priority": 0}
+        found["policies"].append({"name": payload, **policy, "definition": settings})
+        found["queues"].append({"name": payload, **kept, "arguments": {}})
+        exchange = {"name": payload, **kept, "type": "topic", "internal": False}
+        found["exchanges"].append({**exchange, "arguments": arguments})
+        for queue in {payload, PAYLOADS[0]}:
+            ends = {"vhost": "/", "source": payload, "destination": queue}
+            key = {"destination_type": "queue", "routing_key": payload, "arguments": arguments}
+            found["bindings"].append({**ends, **key})
+    return found
 
 
 def _claims(site: Site, payload: str) -> pika.ConnectionParameters:
@@ -91,6 +106,37 @@ def test_payloads_in_bindings_are_text(opened: Window) -> None:
     for payload in PAYLOADS:
         expect(table.get_by_role("row").filter(has_text=payload).first).to_be_attached()
     _nothing_ran(opened)
+
+
+@pytest.mark.parametrize(
+    ("path", "heading"),
+    [
+        ("exchanges", "Exchanges"),
+        ("policies", "Policies"),
+        ("vhosts", "Vhosts"),
+        ("users", "Users"),
+        (f"exchanges/%2F/{_ALL}", PAYLOADS[0]),
+        (f"users/{_ALL}", PAYLOADS[0]),
+    ],
+    ids=["exchanges", "policies", "vhosts", "users", "exchange", "user"],
+)
+def test_payloads_on_other_pages_are_text(opened: Window, path: str, heading: str) -> None:
+    opened.show(path, heading)
+    expect(opened.page.get_by_text(PAYLOADS[0], exact=True).first).to_be_attached()
+    opened.unfold()
+    _nothing_ran(opened)
+
+
+def test_payloads_of_a_client_are_text(opened: Window, hostile: Site) -> None:
+    for payload in PAYLOADS[::8]:
+        with pika.BlockingConnection(_claims(hostile, payload)):
+            (link,) = hostile.api.get("/api/connections")
+            opened.show("overview", "Overview")
+            opened.show("connections", "Connections")
+            expect(opened.page.get_by_role("link", name=payload, exact=True)).to_be_attached()
+            opened.show(f"connections/{segment(link['name'])}", link["name"])
+            expect(opened.page.get_by_text(payload, exact=True).first).to_be_attached()
+            _nothing_ran(opened)
 
 
 def test_payloads_in_messages_are_text(opened: Window) -> None:

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.browsing import Window, window
 from tests.browser.traffic import Site
+from tests.unit.server.http.asking import segment
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "images" / "web"
 TAKES_PICTURES = bool(os.environ.get("HAREBELL_SCREENSHOTS"))
@@ -41,6 +42,17 @@ PAGES = (
     Shown("overview", "Overview", "Messages per second"),
     Shown("queues", "Queues", "orders.us"),
     Shown("queues/%2F/orders.eu", "orders.eu", "eu-worker"),
+    Shown("exchanges", "Exchanges", "unrouted"),
+    Shown("exchanges/%2F/orders", "orders", "eu.#"),
+    Shown("exchanges/%2F/amq.default", "(default exchange)", "orders.us"),
+    Shown("connections", "Connections", "shop"),
+    Shown("channels", "Channels", "guest"),
+    Shown("policies", "Policies", "bounded"),
+    Shown("vhosts", "Vhosts", "invoices"),
+    Shown("users", "Users", "ada"),
+    Shown("users/ada", "ada", "monitoring"),
+    Shown("limits", "Limits", "max-queues"),
+    Shown("definitions", "Definitions", "Upload"),
 )
 
 
@@ -55,7 +67,7 @@ def themed(request: pytest.FixtureRequest, browser: Browser, site: Site) -> Iter
         assert opened.complaints == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.heading)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_a_page_shows_the_broker_without_barriers(themed: Window, page: Shown) -> None:
     themed.page.set_viewport_size(WIDE)
     themed.show(page.path, page.heading)
@@ -66,7 +78,7 @@ def test_a_page_shows_the_broker_without_barriers(themed: Window, page: Shown) -
     assert themed.barriers() == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.heading)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_a_page_fits_a_phone(themed: Window, page: Shown) -> None:
     themed.page.set_viewport_size(PHONE)
     themed.show(page.path, page.heading)
@@ -74,6 +86,19 @@ def test_a_page_fits_a_phone(themed: Window, page: Shown) -> None:
     themed.unfold()
     widest = themed.page.evaluate("document.documentElement.scrollWidth")
     assert widest <= PHONE["width"], f"{page.path} is {widest} px wide"
+
+
+def test_the_pages_of_a_connection_and_a_channel_have_no_barriers(
+    shown: Window, site: Site
+) -> None:
+    (link,) = site.api.get("/api/connections")
+    shown.show(f"connections/{segment(link['name'])}", link["name"])
+    expect(shown.page.locator("main")).to_contain_text("Pika Python Client Library")
+    assert shown.barriers() == []
+    (channel,) = site.api.get("/api/channels")
+    shown.show(f"channels/{segment(channel['name'])}", channel["name"])
+    expect(shown.page.locator("main")).to_contain_text("eu-worker")
+    assert shown.barriers() == []
 
 
 def test_the_login_has_no_barriers_and_refuses_a_wrong_password(

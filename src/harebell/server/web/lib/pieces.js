@@ -6,8 +6,11 @@ import { value } from "./format.js";
 export function Problem({ error, onRetry }) {
   if (!error) return null;
   return html`<p class="problem" role="alert">${error.message}
-    ${onRetry && html` <button type="button" class="quiet"
-      onClick=${onRetry}>Try again</button>`}</p>`;
+    ${
+      onRetry &&
+      html` <button type="button" class="quiet"
+      onClick=${onRetry}>Try again</button>`
+    }</p>`;
 }
 
 // Figures in a row: [[label, text], ...].
@@ -39,8 +42,10 @@ export function Rows({ label, heads, rows, empty = "None." }) {
   if (!rows.length) return html`<p class="empty">${empty}</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
     <table class="rows">
-      <thead><tr>${heads.map((head, index) => html`<th key=${index}
-        scope="col">${head}</th>`)}</tr></thead>
+      <thead><tr>${heads.map(
+        (head, index) => html`<th key=${index}
+        scope="col">${head}</th>`,
+      )}</tr></thead>
       <tbody>${rows.map(
         (row, number) => html`<tr key=${number}>
         ${row.map((cell, index) => html`<td key=${index}>${cell}</td>`)}</tr>`,

@@ -166,7 +166,11 @@ export function Table({
         onChange=${(event) => setPattern(event.currentTarget.checked)} />
         ${" "}as a regular expression</label>
       <span class="total" role="status">${list.total === null ? "" : count(list.total)} ${
-        list.total === null ? "" : label.toLowerCase()
+        list.total === null
+          ? ""
+          : list.total === 1
+            ? label.toLowerCase().replace(/s$/, "")
+            : label.toLowerCase()
       }</span>
     </div>`
     }
@@ -181,12 +185,17 @@ export function Table({
           )}
         </div></div>
         <div role="rowgroup" class="body" style=${{ height: `${total * ROW_PX}px` }}>
-          ${indexes.map((at) => html`<${Row} key=${at % pool} row=${rowOf(at)}
-            index=${at} columns=${columns} />`)}
+          ${indexes.map(
+            (at) => html`<${Row} key=${at % pool} row=${rowOf(at)}
+            index=${at} columns=${columns} />`,
+          )}
         </div>
       </div>
-      ${list.total === 0 && html`<p
-        class="empty">${text ? `Nothing matches '${text}'.` : empty}</p>`}
+      ${
+        list.total === 0 &&
+        html`<p
+        class="empty">${text ? `Nothing matches '${text}'.` : empty}</p>`
+      }
     </div>
   </div>`;
 }

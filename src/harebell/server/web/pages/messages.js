@@ -61,8 +61,10 @@ export function Browse({ where }) {
           ["all", "also unacknowledged"],
         ]} />
     </${Form}>
-    <div class="messages">${found?.map((each) => html`<${Message} key=${each.offset}
-      message=${each} />`)}</div>`;
+    <div class="messages">${found?.map(
+      (each) => html`<${Message} key=${each.offset}
+      message=${each} />`,
+    )}</div>`;
 }
 
 export function GetMessages({ where }) {
@@ -86,6 +88,8 @@ export function GetMessages({ where }) {
         ["reject_requeue_false", "reject them: dead-lettered or gone"],
       ]} />
     </${Form}>
-    <div class="messages">${found?.map((each, at) => html`<${Message} key=${at}
-      message=${each} />`)}</div>`;
+    <div class="messages">${found?.map(
+      (each, at) => html`<${Message} key=${at}
+      message=${each} />`,
+    )}</div>`;
 }

@@ -108,6 +108,9 @@ export function Overview() {
     <${Section} id="listeners" title="Listens on">
       <${Rows} label="Listeners" heads=${["Protocol", "Address", "Port"]}
         rows=${(data.listeners ?? []).map((each) => [
-          each.protocol, each.ip_address, String(each.port)])} />
+          each.protocol,
+          each.ip_address,
+          String(each.port),
+        ])} />
     </${Section}>`;
 }

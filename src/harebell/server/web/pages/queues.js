@@ -31,8 +31,11 @@ export function QueueBadges({ queue }) {
   return html`<${Badge}>${queue.type}</${Badge}>
     ${!queue.durable && html`<${Badge} title="gone after a restart">transient</${Badge}>`}
     ${queue.exclusive && html`<${Badge} title="of one connection">exclusive</${Badge}>`}
-    ${queue.auto_delete && html`<${Badge}
-      title="deleted with its last consumer">auto-delete</${Badge}>`}
+    ${
+      queue.auto_delete &&
+      html`<${Badge}
+      title="deleted with its last consumer">auto-delete</${Badge}>`
+    }
     ${queue.policy && html`<${Badge} title="the policy in force">${queue.policy}</${Badge}>`}`;
 }
 

@@ -69,6 +69,9 @@ export function Settings({ queue }) {
     <${Rows} label="Settings" heads=${["Setting", "Value in force", "From", "Instead of"]}
       empty="The queue has no arguments, and no policy matches it."
       rows=${rows.map(([key, shown, ...rest]) => [
-        key, html`<code>${value(shown)}</code>`, ...rest])} />
+        key,
+        html`<code>${value(shown)}</code>`,
+        ...rest,
+      ])} />
   </${Section}>`;
 }

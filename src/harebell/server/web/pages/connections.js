@@ -1,0 +1,80 @@
+// All connections.
+import { bytes, count } from "../lib/format.js";
+import { html } from "../lib/html.js";
+import { Badge } from "../lib/pieces.js";
+import { to } from "../lib/router.js";
+import { Table } from "../lib/table.js";
+import { useTitle } from "../lib/title.js";
+
+const FIELDS = [
+  "name",
+  "user",
+  "vhost",
+  "state",
+  "protocol",
+  "ssl",
+  "channels",
+  "user_provided_name",
+  "recv_oct_details.rate",
+  "send_oct_details.rate",
+].join(",");
+
+// The name that the client gave, before the addresses.
+export function ConnectionLink({ connection }) {
+  const given = connection.user_provided_name;
+  return html`<a href=${to("connections", connection.name)}>${given || connection.name}</a>${
+    given ? html` <span class="hint">${connection.name}</span>` : null
+  }`;
+}
+
+export function StateBadge({ state }) {
+  return html`<${Badge} tone=${state === "running" ? "" : "bad"}>${state}</${Badge}>`;
+}
+
+const COLUMNS = [
+  {
+    label: "Name",
+    sort: "name",
+    width: "minmax(170px, 3fr)",
+    cell: (row) => html`<${ConnectionLink} connection=${row} />`,
+  },
+  { label: "User", sort: "user", cell: (row) => row.user },
+  { label: "Vhost", sort: "vhost", wide: true, cell: (row) => row.vhost },
+  { label: "State", sort: "state", cell: (row) => html`<${StateBadge} state=${row.state} />` },
+  {
+    label: "Protocol",
+    sort: "protocol",
+    wide: true,
+    width: "minmax(100px, 1fr)",
+    cell: (row) => `${row.protocol}${row.ssl ? ", TLS" : ""}`,
+  },
+  {
+    label: "Channels",
+    sort: "channels",
+    number: true,
+    wide: true,
+    width: "minmax(80px, 1fr)",
+    cell: (row) => count(row.channels),
+  },
+  {
+    label: "In/s",
+    sort: "recv_oct_details.rate",
+    number: true,
+    wide: true,
+    cell: (row) => bytes(row.recv_oct_details?.rate),
+  },
+  {
+    label: "Out/s",
+    sort: "send_oct_details.rate",
+    number: true,
+    wide: true,
+    cell: (row) => bytes(row.send_oct_details?.rate),
+  },
+];
+
+export function Connections() {
+  useTitle("Connections");
+  return html`<div class="title"><h1>Connections</h1></div>
+    <${Table} label="Connections" where="connections" columns=${COLUMNS} fields=${FIELDS}
+      empty="No client is connected." />`;
+}

@@ -1,0 +1,84 @@
+// One user: tags, password, permissions in vhosts.
+import { path, send } from "../lib/api.js";
+import { Confirm } from "../lib/confirm.js";
+import { Field, Form } from "../lib/forms.js";
+import { html } from "../lib/html.js";
+import { Badge, Fold, Problem, Rows, Section } from "../lib/pieces.js";
+import { usePoll } from "../lib/poll.js";
+import { go } from "../lib/router.js";
+import { useTitle } from "../lib/title.js";
+import { VhostField } from "./queues.js";
+import { UserFields } from "./users.js";
+
+const code = (text) => html`<code>${text}</code>`;
+
+function Permissions({ name }) {
+  const { data, error, refresh } = usePoll(`users/${path(name)}/permissions`);
+  const allow = async ({ vhost, configure, write, read }) => {
+    await send("PUT", `permissions/${path(vhost, name)}`, { configure, write, read });
+    refresh();
+    return `'${name}' has these permissions in vhost '${vhost}'.`;
+  };
+  const rows = (data ?? []).map(({ vhost, configure, write, read }) => [
+    vhost,
+    code(configure),
+    code(write),
+    code(read),
+    html`<${Confirm} key=${vhost} button="Clear" tone="quiet"
+      title=${`Close vhost '${vhost}' to '${name}'?`}
+      text=${`'${name}' can no longer open vhost '${vhost}'.`}
+      action=${async () => {
+        await send("DELETE", `permissions/${path(vhost, name)}`);
+        refresh();
+      }} />`,
+  ]);
+  return html`<${Section} id="permissions" title="Permissions">
+    <${Problem} error=${error} />
+    ${
+      data &&
+      html`<${Rows} label="Permissions" heads=${["Vhost", "Configure", "Write", "Read", ""]}
+        rows=${rows} empty="The user can open no vhost." />`
+    }
+    <${Fold} title="Set permissions">
+      <${Form} label="Set permissions" button="Set" action=${allow}>
+        <${VhostField} />
+        <${Field} label="Configure" name="configure" value=".*" hint="names, as a pattern" />
+        <${Field} label="Write" name="write" value=".*" />
+        <${Field} label="Read" name="read" value=".*" />
+      </${Form}></${Fold}>
+  </${Section}>`;
+}
+
+export function User({ names: [, name] }) {
+  useTitle(name);
+  const where = `users/${path(name)}`;
+  const { data: user, error, refresh } = usePoll(where);
+  const head = html`<p class="crumbs"><a href="#/users">Users</a></p>`;
+  if (!user) {
+    return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
+  }
+  const change = async ({ password, tags }) => {
+    await send("PUT", where, { password, tags });
+    refresh();
+    return "Password and tags are changed.";
+  };
+  const tags = user.tags ?? [];
+  return html`${head}<div class="title"><h1>${name}</h1>
+      ${tags.map((tag) => html`<${Badge} key=${tag}>${tag}</${Badge}>`)}</div>
+    <${Problem} error=${error} />
+    <${Permissions} name=${name} />
+    <${Section} id="account" title="Account">
+      <${Fold} title="Change password and tags">
+        <${Form} label="Change user" button="Change" action=${change} clear>
+          <${UserFields} tags=${tags.join(",")} />
+        </${Form}></${Fold}>
+    </${Section}>
+    <${Section} id="remove" title="Delete"><div class="buttons">
+      <${Confirm} button="Delete" title=${`Delete user '${name}'?`} name=${name}
+        text="The user's connections are closed."
+        action=${async () => {
+          await send("DELETE", where);
+          go("users");
+        }} />
+    </div></${Section}>`;
+}

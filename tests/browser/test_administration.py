@@ -1,0 +1,156 @@
+"""Exchanges, connections, users, policies, limits and definitions in the web interface."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pika
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.browsing import Window
+from tests.browser.traffic import Site
+
+
+def _confirm(shown: Window, button: Locator, name: str | None = None) -> None:
+    """Press a button, and the same one in the dialog that it opens."""
+    button.click()
+    dialog = shown.page.get_by_role("dialog")
+    if name is not None:
+        dialog.get_by_label("to confirm").fill(name)
+    dialog.get_by_role("button").first.click()
+    expect(dialog).to_be_hidden()
+
+
+def test_an_exchange_is_declared_bound_published_to_and_deleted(shown: Window, site: Site) -> None:
+    page = shown.page
+    shown.show("exchanges", "Exchanges")
+    page.get_by_text("New exchange").click()
+    form = page.get_by_role("form", name="New exchange")
+    form.get_by_label("Name").fill("returns")
+    form.get_by_label("Type").select_option("topic")
+    form.get_by_role("button", name="Declare").click()
+    expect(form.get_by_role("status")).to_have_text("Exchange 'returns' is there.")
+    page.get_by_role("link", name="returns").click()
+    page.get_by_text("Bind", exact=True).first.click()
+    form = page.get_by_role("form", name="Bind")
+    form.get_by_label("Name").fill("orders.failed")
+    form.get_by_label("Binding key").fill("eu.*")
+    form.get_by_role("button", name="Bind").click()
+    expect(form.get_by_role("status")).to_contain_text("'returns' routes to 'orders.failed'")
+    page.get_by_text("Publish", exact=True).first.click()
+    form = page.get_by_role("form", name="Publish")
+    for key, said in (("eu.x", "routed."), ("us.x", "reached no queue.")):
+        form.get_by_label("Routing key").fill(key)
+        form.get_by_role("button", name="Publish").click()
+        expect(form.get_by_role("status")).to_contain_text(said)
+    unbind = page.get_by_role("button", name="Unbind")
+    _confirm(shown, unbind)
+    expect(unbind).to_be_hidden()
+    _confirm(shown, page.get_by_role("button", name="Delete"), "returns")
+    expect(page.locator("h1")).to_have_text("Exchanges")
+    assert site.api.ask("GET", "/api/exchanges/%2F/returns").status == 404
+
+
+def test_a_connection_is_closed(shown: Window, site: Site) -> None:
+    claims = {"connection_name": "leaving"}
+    parameters = pika.ConnectionParameters(port=site.broker.port, client_properties=claims)
+    link = pika.BlockingConnection(parameters)
+    shown.show("connections", "Connections")
+    shown.page.get_by_role("link", name="leaving").click()
+    _confirm(shown, shown.page.get_by_role("button", name="Close connection"))
+    expect(shown.page.locator("h1")).to_have_text("Connections")
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
+        link.sleep(5)
+    assert closed.value.reply_code == 320
+
+
+def test_a_user_is_added_permitted_changed_and_deleted(shown: Window, site: Site) -> None:
+    page = shown.page
+    shown.show("users", "Users")
+    page.get_by_text("New user").click()
+    form = page.get_by_role("form", name="New user")
+    form.get_by_label("Name").fill("bob")
+    form.get_by_label("Password").fill("secret")
+    form.get_by_label("Tags").fill("monitoring")
+    form.get_by_role("button", name="Add").click()
+    expect(form.get_by_role("status")).to_contain_text("User 'bob' is there")
+    assert site.api.ask("GET", "/api/whoami", user="bob:secret").status == 200
+    page.get_by_role("link", name="bob").click()
+    page.get_by_text("Set permissions").click()
+    form = page.get_by_role("form", name="Set permissions")
+    form.get_by_label("Configure").fill("^bob")
+    form.get_by_role("button", name="Set").click()
+    expect(page.get_by_role("cell", name="^bob")).to_be_visible()
+    assert site.api.get("/api/permissions/%2F/bob")["configure"] == "^bob"
+    _confirm(shown, page.get_by_role("button", name="Clear"))
+    expect(page.get_by_text("The user can open no vhost.")).to_be_visible()
+    _confirm(shown, page.get_by_role("button", name="Delete"), "bob")
+    expect(page.locator("h1")).to_have_text("Users")
+    assert site.api.ask("GET", "/api/users/bob").status == 404
+
+
+def test_a_policy_and_a_limit_are_set_and_deleted(shown: Window, site: Site) -> None:
+    page = shown.page
+    shown.show("policies", "Policies")
+    page.get_by_text("Set a policy").click()
+    form = page.get_by_role("form", name="Set a policy")
+    form.get_by_label("Name").fill("short")
+    form.get_by_label("Pattern").fill("^short[.]")
+    form.get_by_label("Settings").fill('{"max-lenth": 5}')
+    form.get_by_role("button", name="Set").click()
+    expect(form.get_by_role("alert")).to_contain_text("max-lenth")
+    form.get_by_label("Settings").fill('{"max-length": 5}')
+    form.get_by_role("button", name="Set").click()
+    row = page.get_by_role("region", name="Policies", exact=True).get_by_role("row", name="short")
+    expect(row.first).to_contain_text("max-length: 5")
+    assert site.api.get("/api/policies/%2F/short")["definition"] == {"max-length": 5}
+    _confirm(shown, row.first.get_by_role("button", name="Delete"), "short")
+    expect(row).to_have_count(0)
+
+    shown.show("limits", "Limits")
+    page.get_by_text("Set a limit").first.click()
+    form = page.get_by_role("form", name="Set a limit of a vhost")
+    form.get_by_label("Vhost").fill("billing")
+    form.get_by_label("Limit", exact=True).select_option("max-connections")
+    form.get_by_label("Most").fill("12")
+    form.get_by_role("button", name="Set").click()
+    row = page.get_by_role("row", name="max-connections").filter(has_text="billing")
+    expect(row).to_contain_text("12")
+    _confirm(shown, row.get_by_role("button", name="Clear"))
+    expect(row).to_have_count(0)
+
+
+def test_a_vhost_is_added_and_deleted_by_its_name(shown: Window, site: Site) -> None:
+    page = shown.page
+    shown.show("vhosts", "Vhosts")
+    page.get_by_text("New vhost").click()
+    form = page.get_by_role("form", name="New vhost")
+    form.get_by_label("Name").fill("trial")
+    form.get_by_role("button", name="Add").click()
+    row = page.get_by_role("row", name="trial")
+    _confirm(shown, row.get_by_role("button", name="Delete"), "trial")
+    expect(row).to_have_count(0)
+    assert site.api.ask("GET", "/api/vhosts/trial").status == 404
+
+
+def test_definitions_are_downloaded_and_uploaded(shown: Window, site: Site, tmp_path: Path) -> None:
+    page = shown.page
+    shown.show("definitions", "Definitions")
+    with page.expect_download() as saved:
+        page.get_by_role("form", name="Download").get_by_role("button", name="Download").click()
+    document = json.loads(Path(saved.value.path()).read_text())
+    assert "orders.eu" in [queue["name"] for queue in document["queues"]]
+    file = tmp_path / "mine.json"
+    form = page.get_by_role("form", name="Upload")
+    file.write_text("{")
+    form.get_by_label("File").set_input_files(file)
+    form.get_by_role("button", name="Upload").click()
+    expect(form.get_by_role("alert")).to_contain_text("'mine.json' is not JSON")
+    queue = {"name": "uploaded", "vhost": "/", "durable": False, "auto_delete": False}
+    file.write_text(json.dumps({"queues": [{**queue, "arguments": {}}]}))
+    form.get_by_label("File").set_input_files(file)
+    form.get_by_role("button", name="Upload").click()
+    expect(form.get_by_role("status")).to_have_text("What 'mine.json' declares is there.")
+    site.api.done("DELETE", "/api/queues/%2F/uploaded")
