@@ -586,6 +586,10 @@ LOG_LINES = 10_000
 """Log lines that wait to be written; more are dropped and counted."""
 LOG_EXCHANGE_LINES = 1_000
 """Log lines that wait to be published to the log exchange."""
+DEFINITIONS_SECONDS = 30.0
+"""Time that a server of definitions has for its answers at the start."""
+DEFINITIONS_BYTES = 268_435_456
+"""Largest document of definitions that is fetched."""
 LOG_SOCKET_SECONDS = 2.0
 """Time that a syslog server has to take a connection or a line over TCP."""
 LOG_DRAIN_SECONDS = 5

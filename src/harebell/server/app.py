@@ -223,16 +223,13 @@ class App:
         new_vhosts = NewVHosts(config, self.users, definitions)
         self.new_vhosts = new_vhosts
         self.users.complaint = lambda name, password: complaint_of(self.config, name, password)
-        if config.load_definitions is not None:
+        if config.load_definitions is not None or config.definitions_import_backend == "https":
             # Imported only if it is used: it loads the parser of RabbitMQ's JSON.
             from harebell.admin.definitions.entries import ImportTarget
             from harebell.server.loaded_definitions import load_definitions
 
             load_definitions(
-                ImportTarget(self.broker, self.users, definitions),
-                config.load_definitions,
-                self.logger.write,
-                skip_if_unchanged=config.definitions_skip_if_unchanged,
+                ImportTarget(self.broker, self.users, definitions), config, self.logger.write
             )
         if not self.users.all() and config.default_vhost not in self.broker.vhosts:
             self.broker.add_vhost(config.default_vhost)

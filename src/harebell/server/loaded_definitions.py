@@ -1,43 +1,140 @@
-"""Import the definitions that the configuration names (`load_definitions`) at the start."""
+"""Import the definitions that the configuration names at the start: files, or a document by HTTPS.
+
+Everything is read before anything is imported, and what is imported is written with the first
+commit, after the start: a source that fails ends the start and changes nothing.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import http.client
+import ssl
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urlsplit
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
 from harebell.admin.definitions.importer import import_definitions, parse
+from harebell.base.limits import DEFINITIONS_BYTES, DEFINITIONS_SECONDS
 
+if TYPE_CHECKING:
+    from harebell.server.config import Config
+
+HTTPS = "https"
+"""The value of definitions_import_backend for a document by HTTPS."""
 HASH_PARAMETER = "imported_definition_hash_value"
 """The global parameter with the hash of what was loaded, as in RabbitMQ."""
 
 
-def load_definitions(
-    target: ImportTarget, path: Path, log: Callable[[str, str], None], *, skip_if_unchanged: bool
-) -> None:
-    """Import a file, or all files of a directory in the order of their names.
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirects: the password would go to another server, or over plain HTTP."""
+
+    def redirect_request(self, *_given: Any) -> None:
+        """Return no request: the redirect is the error."""
+
+
+def load_definitions(target: ImportTarget, config: Config, log: Callable[[str, str], None]) -> None:
+    """Import what the configuration names; nothing if it names nothing.
 
     Args:
         target: the broker, before clients connect.
-        path: the file or directory.
+        config: names a file, a directory whose files are imported by their names, or a URL.
         log: takes a level and a line about what was imported.
-        skip_if_unchanged: do not import if the content is the same as at the last import.
 
     Raises:
-        DefinitionsError: a file cannot be read, or an entry is invalid.
+        DefinitionsError: a source cannot be read, or an entry is invalid.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    contents = [(file, _content(file)) for file in files]
+    contents = _contents(config)
     known = target.broker.global_parameters
     digest = hashlib.sha256(b"\0".join(content for _, content in contents)).hexdigest()
-    if skip_if_unchanged and known.values.get(HASH_PARAMETER) == digest:
-        log("info", f"definitions in {path} are unchanged, they are not loaded")
+    skips = config.definitions_skip_if_unchanged
+    if skips and known.values.get(HASH_PARAMETER) == digest:
+        names = ", ".join(name for name, _ in contents)
+        log("info", f"definitions in {names} are unchanged, they are not loaded")
         return
-    for file, content in contents:
-        _import(target, file, content, log)
-    if skip_if_unchanged:
+    for name, content in contents:
+        _import(target, name, content, log)
+    if skips and contents:
         known.put(HASH_PARAMETER, digest)
+
+
+def _contents(config: Config) -> list[tuple[str, bytes]]:
+    """Return the names of sources and what is in them.
+
+    Raises:
+        DefinitionsError: one cannot be read.
+    """
+    if config.definitions_import_backend == HTTPS:
+        return [_fetched(config)]
+    path = config.load_definitions
+    if path is None:
+        return []
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    return [(str(file), _content(file)) for file in files]
+
+
+def _fetched(config: Config) -> tuple[str, bytes]:
+    """Return the document of `definitions_https_url`, and the URL without a password.
+
+    Raises:
+        DefinitionsError: it cannot be had.
+    """
+    url = config.definitions_https_url
+    if url is None:
+        raise DefinitionsError(
+            "definitions_import_backend is https, and definitions_https_url is missing: set it"
+        )
+    parts = urlsplit(url)
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+    shown = bare._replace(query="").geturl()
+    failed = f"the definitions cannot be fetched from {shown}"
+    # The configuration has checked that the scheme is https.
+    request = Request(bare.geturl(), headers={"Accept": "application/json"})  # noqa: S310
+    if parts.username is not None:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        request.add_header("Authorization", f"Basic {b64encode(login.encode()).decode()}")
+    opener = build_opener(HTTPSHandler(context=_tls(config, failed)), _NoRedirect)
+    try:
+        with opener.open(request, timeout=DEFINITIONS_SECONDS) as answer:
+            content: bytes = answer.read(DEFINITIONS_BYTES + 1)
+    except HTTPError as error:
+        raise DefinitionsError(
+            f"{failed}: the server answers {error.code} {error.reason}"
+        ) from None
+    except URLError as error:
+        raise DefinitionsError(f"{failed}: {error.reason}") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise DefinitionsError(f"{failed}: {error}") from None
+    if len(content) > DEFINITIONS_BYTES:
+        raise DefinitionsError(f"{failed}: they have more than {DEFINITIONS_BYTES} octets")
+    return shown, content
+
+
+def _tls(config: Config, failed: str) -> ssl.SSLContext:
+    """Return the TLS context for the server of the definitions.
+
+    Raises:
+        DefinitionsError: a file of it is unusable.
+    """
+    try:
+        context = ssl.create_default_context(cafile=config.definitions_tls_ca)
+        if config.definitions_tls_verify == "verify_none":
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if config.definitions_tls_cert is not None:
+            password = config.definitions_tls_key_password or ""
+            context.load_cert_chain(
+                config.definitions_tls_cert, config.definitions_tls_key, lambda: password
+            )
+    except (OSError, ssl.SSLError) as error:
+        raise DefinitionsError(
+            f"{failed}: a file of definitions_tls is unusable: {error}"
+        ) from None
+    return context
 
 
 def _content(file: Path) -> bytes:
@@ -50,12 +147,12 @@ def _content(file: Path) -> bytes:
 
 
 def _import(
-    target: ImportTarget, file: Path, content: bytes, log: Callable[[str, str], None]
+    target: ImportTarget, name: str, content: bytes, log: Callable[[str, str], None]
 ) -> None:
     try:
         imported = import_definitions(target, parse(content))
     except DefinitionsError as error:
-        raise DefinitionsError(f"the definitions {file} cannot be loaded: {error}") from None
+        raise DefinitionsError(f"the definitions {name} cannot be loaded: {error}") from None
     log("info", f"definitions were loaded: {imported}")
     for sentence in imported.left_out:
         log("warning", f"left out: {sentence}")

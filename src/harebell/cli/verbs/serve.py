@@ -71,6 +71,10 @@ def _refuse_secret(_ctx: click.Context, param: click.Parameter, value: str | Non
 @setting_flags
 @click.option("--default-pass", hidden=True, expose_value=False, callback=_refuse_secret)
 @click.option("--tls-key-password", hidden=True, expose_value=False, callback=_refuse_secret)
+@click.option("--definitions-https-url", hidden=True, expose_value=False, callback=_refuse_secret)
+@click.option(
+    "--definitions-tls-key-password", hidden=True, expose_value=False, callback=_refuse_secret
+)
 @click.option("--default-users", hidden=True, expose_value=False, callback=_refuse_secret)
 def serve(config_file: str | None, **flags: str | None) -> None:
     """Run a broker.

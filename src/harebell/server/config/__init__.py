@@ -125,6 +125,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     stream_segment_bytes: int = limits.STREAM_SEGMENT_BYTES
     message_max_bytes: int = limits.MESSAGE_MAX_BYTES
     load_definitions: Path | None = None
+    definitions_import_backend: str = "local_filesystem"
+    definitions_https_url: str | None = None
+    definitions_tls_ca: str | None = None
+    definitions_tls_cert: str | None = None
+    definitions_tls_key: str | None = None
+    definitions_tls_key_password: str | None = None
+    definitions_tls_verify: str = "verify_peer"
     definitions_skip_if_unchanged: bool = False
     compat_product: str = COMPATIBLE_PRODUCT
     compat_version: str = COMPATIBLE_VERSION

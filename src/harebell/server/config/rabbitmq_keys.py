@@ -54,6 +54,12 @@ SAME = {
     "default_queue_type": "default_queue_type",
     "default_user": "default_user",
     "default_vhost": "default_vhost",
+    "definitions.https.url": "definitions_https_url",
+    "definitions.tls.cacertfile": "definitions_tls_ca",
+    "definitions.tls.certfile": "definitions_tls_cert",
+    "definitions.tls.keyfile": "definitions_tls_key",
+    "definitions.tls.password": "definitions_tls_key_password",
+    "definitions.tls.verify": "definitions_tls_verify",
     "definitions.local.path": "load_definitions",
     "definitions.skip_if_unchanged": "definitions_skip_if_unchanged",
     "log.journald": "log_journald",
@@ -310,6 +316,20 @@ def _backend(translation: Translation, line: Line, found: tuple[str, ...]) -> No
 @_rule("auth_backends", sets=())
 def _backends(_translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     raise ConfigError(f"{line.shown} needs a number: {AUTH_BACKENDS}")
+
+
+# --- definitions ---------------------------------------------------------------------------------
+
+_BACKENDS = {
+    "local": "local_filesystem",
+    "rabbit_definitions_import_local_filesystem": "local_filesystem",
+    "rabbit_definitions_import_https": "https",
+}
+
+
+@_rule("definitions.import_backend", sets=("definitions_import_backend",))
+def _import_backend(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+    translation.put("definitions_import_backend", _BACKENDS.get(line.value, line.value), line)
 
 
 # --- listeners ------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ _BUILT_IN = "it is built in, without settings"
 _CERT_LOGIN = "the name of a certificate is its distinguished_name or common_name"
 _OPENSSL = "OpenSSL, which Python uses for TLS, decides this itself"
 _TLS_FILES = "certificates and keys are read from PEM files: certfile, keyfile, cacertfile"
-_NO_DOWNLOAD = "definitions are loaded from the file or directory of load_definitions"
 
 REASONS: dict[str, str] = {
     "amqp10_client": _CLIENTS,
@@ -42,9 +41,7 @@ REASONS: dict[str, str] = {
     "default_policies.operator.$id.classic_queues": _MIRRORS,
     "default_worker_pool_size": _ERLANG,
     "definitions.hashing": "definitions are compared by their SHA-256",
-    "definitions.https": _NO_DOWNLOAD,
-    "definitions.import_backend": _NO_DOWNLOAD,
-    "definitions.tls": _NO_DOWNLOAD,
+    "definitions.tls": _OPENSSL,
     "delayed_message": _BUILT_IN,
     "delegate_count": _ERLANG,
     "distribution": _ERLANG,

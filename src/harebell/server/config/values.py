@@ -546,3 +546,15 @@ def definitions(value: Any) -> Path:
     if path is not None and _asked(path.is_dir):
         return path
     return file("a file of definitions")(value)
+
+
+def https_url(value: Any) -> str:
+    """Check a URL with https."""
+    # Imported only if it is used: every verb that connects to a broker imports this module.
+    from urllib.parse import urlsplit
+
+    shown = text(value)
+    parts = urlsplit(shown)
+    if parts.scheme != "https" or not parts.hostname:
+        raise ValueError("must be a URL such as https://host/definitions.json")
+    return shown

@@ -25,9 +25,12 @@ def test_every_key_says_what_it_decides_in_a_line() -> None:
         assert len(setting.help) <= 80
 
 
-def test_only_passwords_are_secret() -> None:
+def test_only_passwords_and_what_has_one_are_secret() -> None:
     found = [setting.name for setting in SETTINGS if setting.secret]
-    assert found == ["tls_key_password", "default_pass", "default_users"]
+    assert found == [
+        *("tls_key_password", "definitions_https_url", "definitions_tls_key_password"),
+        *("default_pass", "default_users"),
+    ]
 
 
 @pytest.mark.parametrize(("written", "value"), [("7", 7), (" 7 ", 7), (7, 7), ("-3", -3)])

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import re
+import socket
 import subprocess
+import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -131,3 +135,38 @@ def test_logrotate_rotates_the_log_of_a_running_broker(tmp_path: Path, way: str)
         assert "client unexpectedly closed" not in rotated.read_text()
         rotate(tmp_path, script if way == "postrotate" else " copytruncate")
         assert (tmp_path / "h.log.2").read_text() == before
+
+
+def test_no_line_is_lost_while_logrotate_rotates(tmp_path: Path) -> None:
+    flags = ("--log-dir", str(tmp_path), "--log-file", "h.log", "--log-console", "false")
+    with running_broker(*flags) as broker:
+        port = broker.port
+        script = f" rotate 30\n postrotate\n  kill -HUP {broker.pid}\n endscript"
+        ended = threading.Event()
+        connected: list[int] = []
+
+        def connect() -> None:
+            while not ended.is_set():
+                with socket.create_connection(("127.0.0.1", port)) as link:
+                    connected.append(link.getsockname()[1])
+                    link.sendall(b"AMQP\x00\x00\x09\x01")
+                    link.recv(1)
+
+        connecting = threading.Thread(target=connect)
+        connecting.start()
+        for _ in range(8):
+            rotate(tmp_path, script)
+        ended.set()
+        connecting.join()
+        assert len(connected) > 50
+        expected = [f"accepting AMQP connection 127.0.0.1:{each} ->" for each in connected]
+        assert eventually(lambda: sum(_lines_with(tmp_path, expected).values()) == len(connected))
+        assert len(list(tmp_path.glob("h.log.*"))) == 8
+
+
+def _lines_with(directory: Path, texts: list[str]) -> Counter[str]:
+    """How often each text is in the logs of a directory."""
+    logs = "".join(path.read_text() for path in directory.glob("h.log*"))
+    wanted = Counter(texts)
+    found = Counter(re.findall(r"accepting AMQP connection \S+ ->", logs))
+    return found & wanted
