@@ -170,3 +170,28 @@ def test_a_key_that_cannot_be_set_is_refused_with_the_reason(
     refused = asked(broker, "config", "set", key, value)
     assert refused.returncode == 1
     assert reason in refused.stderr
+
+
+def test_an_import_checks_passwords_as_a_new_user_does_and_takes_hashes_as_they_are(
+    tmp_path: Path,
+) -> None:
+    conf, file = tmp_path / "rabbitmq.conf", tmp_path / "definitions.json"
+    conf.write_text(
+        "credential_validator.validation_backend = "
+        "rabbit_credential_validator_min_password_length\n"
+        "credential_validator.min_length = 4\n"
+    )
+    hashed = {"name": "hashed", "password_hash": _HASH, "tags": ""}
+    with running_broker("--config", str(conf)) as broker:
+        for number, password in enumerate(("x", "long-enough")):
+            plain = {"name": "plain", "password": password, "tags": ""}
+            file.write_text(json.dumps({"users": [hashed, plain]}))
+            result = asked(broker, "definitions", "import", str(file))
+            assert result.returncode == (0 if number else 1)
+            if not number:
+                assert "users: name 'plain': password length should be at least 4" in result.stderr
+            users = {row["name"] for row in json.loads(done(broker, "users", "list", "--json"))}
+            assert users == ({"guest", "hashed", "plain"} if number else {"guest"})
+
+
+_HASH = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"

@@ -75,6 +75,20 @@ def test_status_and_top_show_the_other_broker(server: Server) -> None:
     assert shown["node"] == json.loads(done(server, "status", "--json"))["node"]
 
 
+def test_health_checks_the_other_broker(server: Server) -> None:
+    assert done(server, "health") == "healthy: ping, running, alarms, listeners, vhosts\n"
+    assert done(server, "health", "--stage", "ping", "--json") == (
+        '{"status":"ok","passed":["ping"]}\n'
+    )
+    refused = ask(server, "health", password="wrong")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(b"unhealthy: ping: ")
+    assert b"refuses the login of 'guest'" in refused.stderr
+    gone = ask(server, "health", HAREBELL_SERVER=f"https://guest@127.0.0.1:{free_port()}")
+    assert gone.returncode == 1
+    assert b"no broker answers at" in gone.stderr
+
+
 def test_the_flag_is_the_same_as_the_variable(server: Server) -> None:
     result = run_harebell(
         *("--server", f"http://guest@127.0.0.1:{server.plain}", "vhosts", "list", "--json"),

@@ -119,6 +119,7 @@ def import_in_slices(
     trial = _trial(target.broker.default_queue_type)
     there = yield from export_in_slices(target)
     yield from _Import(trial, there, None).run()
+    trial.users.complaint = target.users.complaint
     trial.broker.limit(target.broker.ceilings.left_for(trial.broker.ceilings))
     yield from _Import(trial, given, vhost).run()
     try:

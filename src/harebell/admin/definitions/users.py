@@ -51,6 +51,11 @@ def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[
         fault = fault_of(entry.password_hash, algorithm)
         if fault:
             raise ValueError(fault)
+    if entry.password_hash is None and entry.password:
+        # A hash says nothing about its password: RabbitMQ takes it as it is, too.
+        complaint = target.users.complaint(entry.name, entry.password)
+        if complaint:
+            raise ValueError(complaint)
     user = target.users.get(checked_name(entry.name, "user", USER_NAME_BYTES))
     if user is None:
         user = User(entry.name, "", loopback_only=entry.name == WELL_KNOWN_USER)

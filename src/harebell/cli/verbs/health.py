@@ -31,23 +31,75 @@ class Unhealthy(Exception):
     """A stage failed; the text is the reason."""
 
 
-class Checks:
-    """The stages, on the broker of a data directory.
+class Local:
+    """The broker of a data directory.
 
     Args:
         data_dir: the data directory.
-        patience: timeout of each request and connection, in seconds.
+        patience: timeout of each request, in seconds.
     """
+
+    host = ""
 
     def __init__(self, data_dir: Path, patience: float) -> None:
         self._data_dir = data_dir
+        self._patience = patience
+
+    def overview(self) -> dict[str, Any]:
+        """Return the figures of the broker."""
+        return ask_overview(self._data_dir, self._patience)
+
+    def ask(self, command: str) -> Any:
+        """Run a command without arguments."""
+        return ask_command(self._data_dir, command, {}, self._patience)
+
+
+class OfServer:
+    """The broker of a URL; nobody is asked for its password.
+
+    Args:
+        url: where its HTTP API is.
+        patience: timeout of each request, in seconds.
+
+    Raises:
+        ControlError: the URL, the password or the certificates cannot be used.
+    """
+
+    def __init__(self, url: str, patience: float) -> None:
+        # Imported only if it is used.
+        from harebell.server.control.remote import address_of, configured
+
+        self.host = address_of(url).host
+        self._remote = configured(url, lambda _text: None)
+        self._patience = patience
+
+    def overview(self) -> dict[str, Any]:
+        """Return the figures of the broker."""
+        figures: dict[str, Any] = self._remote.ask("service.figures", {}, self._patience)
+        return figures
+
+    def ask(self, command: str) -> Any:
+        """Run a command without arguments."""
+        return self._remote.ask(command, {}, self._patience)
+
+
+class Checks:
+    """The stages.
+
+    Args:
+        broker: the broker.
+        patience: timeout of each connection, in seconds.
+    """
+
+    def __init__(self, broker: Local | OfServer, patience: float) -> None:
+        self._broker = broker
         self._patience = patience
         self._overview: dict[str, Any] = {}
 
     def ping(self) -> None:
         """Check that the broker answers."""
         try:
-            self._overview = ask_overview(self._data_dir, self._patience)
+            self._overview = self._broker.overview()
         except ControlError as error:
             raise Unhealthy(str(error)) from None
 
@@ -71,11 +123,14 @@ class Checks:
             )
 
     def listeners(self) -> None:
-        """Check that every listener takes a TCP connection."""
+        """Check that every listener takes a TCP connection; of another machine, those it has."""
         for address in self._overview["listeners"]:
             parts = urlsplit(str(address))
             host, port = parts.hostname or "127.0.0.1", parts.port or 0
-            target = (_ANY_ADDRESS.get(host, host), port)
+            elsewhere = self._broker.host
+            if elsewhere and _is_loopback(host) and not _is_loopback(elsewhere):
+                continue  # it is for clients of that machine alone
+            target = (elsewhere or _ANY_ADDRESS[host] if host in _ANY_ADDRESS else host, port)
             try:
                 socket.create_connection(target, self._patience).close()
             except OSError as error:
@@ -86,9 +141,14 @@ class Checks:
     def vhosts(self) -> None:
         """Check that the broker answers for its vhosts."""
         try:
-            ask_command(self._data_dir, "vhosts.list", {}, self._patience)
+            self._broker.ask("vhosts.list")
         except ControlError as error:
             raise Unhealthy(str(error)) from None
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether a host is this machine as it calls itself."""
+    return host.startswith("127.") or host in ("::1", "localhost")
 
 
 def checked(checks: Checks, until: str) -> Mapping[str, Any]:
@@ -153,18 +213,18 @@ def health(
 
     The exit code is 0 if it is healthy, and 1 with the reason if not. The stages are ping (it
     answers), running (it listens), alarms (memory and disk suffice), listeners (every port takes
-    a connection) and vhosts.
+    a connection) and vhosts. With --server it is a broker on another machine.
     """
-    if server_url():
-        raise WrongUsage(
-            "harebell health checks a broker of this machine: for another one ask its HTTP API, "
-            "/api/health/checks/alarms"
-        )
+    url = server_url()
+    broker: Local | OfServer
     try:
-        config = load({"data_dir": data_dir}, config_file=config_file)
-    except ConfigError as error:
+        if url and data_dir is None:
+            broker = OfServer(url, timeout)
+        else:
+            broker = Local(load({"data_dir": data_dir}, config_file=config_file).data_dir, timeout)
+    except (ConfigError, ControlError) as error:
         raise WrongUsage(str(error)) from None
-    found = checked(Checks(config.data_dir, timeout), stage)
+    found = checked(Checks(broker, timeout), stage)
     healthy = found["status"] == "ok"
     if as_json:
         import msgspec

@@ -152,7 +152,7 @@ def test_no_line_is_lost_while_logrotate_rotates(tmp_path: Path) -> None:
                     link.sendall(b"AMQP\x00\x00\x09\x01")
                     link.recv(1)
 
-        connecting = threading.Thread(target=connect)
+        connecting = threading.Thread(target=connect, daemon=True)
         connecting.start()
         for _ in range(8):
             rotate(tmp_path, script)
