@@ -26,6 +26,8 @@ FUNNELS: dict[str, str] = {
         ),
         "an error in one command ends its session and leaves the others alone",
     ),
+    "src/harebell/server/backends/chain.py": "a login that a backend cannot handle is refused, and "
+    "its client is answered",
     "src/harebell/server/control/dispatcher.py": "whatever a command raises in a later turn is "
     "raised to who waits for its answer",
     "src/harebell/server/control/row_reader.py": "whatever a stream of rows raises in a later turn "

@@ -131,7 +131,7 @@ class AdminContext:
         """True if the actor may see what is in a vhost: with permissions there, or by a tag."""
         return (
             self.actor is None
-            or vhost in self.actor.permissions
+            or self.actor.opens(vhost)
             or not _SEE_ALL.isdisjoint(self.actor.tags)
         )
 

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from harebell.auth.permissions import READ, WRITE, compiled
 from harebell.base.limits import PERMISSION_CACHE_ENTRIES
 from harebell.base.patterns import Search
 
 TOPIC_ACTIONS = (WRITE, READ)
+
+
+class TopicRule(Protocol):
+    """The topic permissions of one user for one exchange, wherever they come from."""
+
+    def allow(self, action: str, key: str) -> bool:
+        """True if an action (write, read) with a routing key is allowed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from harebell.auth.cram import context_of
 from harebell.auth.passwords import SCRYPT, SHA256, hashed, is_slow, matches, salt_bytes
 from harebell.auth.permissions import Permissions, everything
-from harebell.auth.topics import TopicPermission
+from harebell.auth.topics import TopicPermission, TopicRule
 from harebell.auth.verifiers import Verifier, all_derived
 from harebell.base.slices import Slices
 
@@ -19,6 +19,8 @@ _SECRET_BYTES = 32
 
 Later = Callable[["Doubt", str, Callable[[bool], None], Callable[[], bool]], None]
 """Compares a slow password: password, address, callback, whether it is still needed."""
+LogIn = Callable[["Claim", Callable[["User | None", str], None], Callable[[], bool]], None]
+"""Asks the backends of users: claim, callback with the user or why not, whether it is needed."""
 
 
 def is_loopback(address: str) -> bool:
@@ -53,6 +55,7 @@ class User:
         cram: state for CRAM-MD5; b"" for none.
         proof: the hash that the right password was last compared with, and a fast hash of that
             password in this process; None before.
+        expires: when a login ends, in seconds since 1970; 0 for never.
     """
 
     name: str
@@ -67,11 +70,51 @@ class User:
     verifiers: dict[str, Verifier] = field(default_factory=dict)
     cram: bytes = b""
     proof: tuple[str, bytes] | None = field(default=None, repr=False, compare=False)
+    expires: float = 0.0
 
     @property
     def vhosts(self) -> set[str]:
         """Return the names of the vhosts that the user may open."""
         return set(self.permissions)
+
+    def opens(self, vhost: str) -> bool:
+        """True if the user may open a vhost."""
+        return vhost in self.permissions
+
+    def allows(self, vhost: str, action: str, kind: str, name: str) -> bool:
+        """True if the user has a permission.
+
+        Args:
+            vhost: the name of the vhost.
+            action: configure, write or read.
+            kind: "queue" or "exchange".
+            name: of the queue or exchange; "amq.default" for the default exchange.
+        """
+        held = self.permissions.get(vhost)
+        return held is not None and held.allow(action, name)
+
+    def topics(self, vhost: str, exchange: str) -> TopicRule | None:
+        """Return the topic permissions for an exchange; None if all keys are allowed."""
+        held = self.topic_permissions.get(vhost)
+        return None if held is None else held.get(exchange)
+
+    def settled(self) -> None:
+        """Do nothing: the permissions are always known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A login that the configured backends of users decide about.
+
+    Args:
+        name: the claimed user.
+        password: the password or token; None for a client that a certificate names.
+        address: the address of the peer.
+    """
+
+    name: str
+    password: str | None = field(repr=False)
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +141,9 @@ class Users:
     Attributes:
         secret: a random secret.
         later: compares slow passwords outside the event loop; None to compare at once.
+        log_in: asks the configured backends of users; None if these users are all there are.
+        tokens: whether OAuth 2 tokens log in.
+        local: whether these users may log in on their own, by every mechanism.
         thread: derives the stored forms of a new password; None to derive at once.
         complaint: returns what is wrong with a new name and password; "" if nothing is.
     """
@@ -109,6 +155,9 @@ class Users:
         self.cram = cram
         self.algorithm = algorithm
         self.later: Later | None = None
+        self.log_in: LogIn | None = None
+        self.local = True
+        self.tokens = False
         self.thread: Executor | None = None
         self.complaint: Callable[[str, str], str] = lambda name, password: ""
         self.secret = rng(_SECRET_BYTES)
@@ -145,6 +194,10 @@ class Users:
         self._loopback_names = frozenset(names)
         for user in self._users.values():
             user.loopback_only = user.name in self._loopback_names
+
+    def is_loopback_only(self, name: str) -> bool:
+        """True if a user of that name may log in from this machine only."""
+        return self._loopback_names is not None and name in self._loopback_names
 
     def all(self) -> list[User]:
         """Return all users, in the order of creation."""

@@ -41,6 +41,18 @@ NEGOTIATION_OFFENDERS = 4_096
 """Addresses whose failures are kept."""
 PERMISSION_CACHE_ENTRIES = 1_024
 """Names whose permission is cached, per user and vhost."""
+DECISION_SECONDS = 60.0
+"""How long a connection knows what a remote backend of users has allowed it."""
+TOKEN_SCOPES = 2_048
+"""Scopes of a token for this broker, as in RabbitMQ; a token with more is refused."""
+KEYS_SECONDS = 10.0
+"""How long no published keys are read again because a token names an unknown one."""
+BACKEND_THREADS = 16
+"""Requests to remote backends of users at the same time; more wait for one of them."""
+BACKEND_ANSWER_BYTES = 1_048_576
+"""The largest answer of a remote backend that is read."""
+BACKEND_CACHE_ENTRIES = 65_536
+"""Logins and decisions that the cache of a backend holds."""
 PATTERN_CACHE_ENTRIES = 512
 """Patterns of permissions and policies that are kept compiled."""
 PATTERN_STEPS = 5_000

@@ -13,7 +13,7 @@ import signal
 import ssl
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harebell import __version__
 from harebell.admin.accounts import load_users, make_default_user
@@ -61,6 +61,9 @@ from harebell.server.statistics import node
 from harebell.server.statistics.planning import plan_of
 from harebell.server.statistics.sampler import Sampler
 from harebell.server.statistics.sampling import Sampling
+
+if TYPE_CHECKING:
+    from harebell.server.backends.configured import Backends
 
 __all__ = ["App", "StartError", "run"]
 
@@ -133,6 +136,7 @@ class App:
         )
         self._verifying = PasswordVerifier(self.loop, self.users, self.flush_soon)
         self.users.later = self._verifying
+        self._backends = self._make_backends(config)
         self._restore()
         self.flusher = self._make_flusher()
         self.settings = self._make_settings(config, host)
@@ -161,6 +165,19 @@ class App:
         self.service = ClientService(self, closed)
         self.open_http: Callable[[], Awaitable[list[HttpListener]]]
         self.reopened = lambda closed: reopened(self, closed)
+
+    def _make_backends(self, config: Config) -> Backends | None:
+        """Return the configured backends of users; None for the users of the broker alone."""
+        if config.auth_backends in (None, ("internal",)):
+            return None
+        # Imported only if it is used: it loads clients of web servers.
+        from harebell.server.backends.configured import Backends
+
+        backends = Backends(config, self.users, self.logger.write, self.flush_soon, self.clock)
+        self.users.log_in = backends.chain
+        self.users.local = backends.local
+        self.users.tokens = backends.tokens
+        return backends
 
     def _make_settings(self, config: Config, host: str) -> Settings:
         """Return the settings that all connections share."""
@@ -405,6 +422,8 @@ class App:
             if handle is not None:
                 handle.cancel()
         self._verifying.close()
+        if self._backends is not None:
+            self._backends.close()
         if self._control is not None:
             await self._control.close()
         for served in self.metrics_listeners:

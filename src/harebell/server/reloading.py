@@ -16,7 +16,8 @@ from harebell.base.names import did_you_mean
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.config import Config, Configuration, memory_octets
 from harebell.server.config.errors import ConfigError
-from harebell.server.config.settings import ALIASES, BY_NAME, SETTINGS, Setting
+from harebell.server.config.setting import Setting
+from harebell.server.config.settings import ALIASES, BY_NAME, SETTINGS
 from harebell.server.config.shown import plain, toml_value
 from harebell.server.net.tls import tls_context
 

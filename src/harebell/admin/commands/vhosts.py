@@ -288,10 +288,12 @@ def put(
     made = name not in context.broker.vhosts
     change = add if made else set_vhost
     change(context, name, description, tags, default_queue_type, durability)
-    if made and context.actor is not None:
+    actor = context.actor
+    if made and actor is not None and actor is context.users.get(actor.name):
+        # The permissions of a user of another backend are that backend's.
         from harebell.admin.commands.permissions import set_permissions
 
-        set_permissions(context, context.actor.name, ".*", ".*", ".*", name)
+        set_permissions(context, actor.name, ".*", ".*", ".*", name)
     if tracing is not None:
         (trace_on if tracing else trace_off)(context, name)
     return {"name": name, "made": made}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harebell.auth.sasl.mechanism import SaslError
-from harebell.auth.users import Doubt, User, Users
+from harebell.auth.users import Claim, Doubt, User, Users
 
 __all__ = ["Context", "Exchange", "SaslError"]
 
@@ -49,15 +49,23 @@ class Exchange:
         user: the authenticated user; None before, and after a failure.
         name: the claimed user name, for the log.
         doubt: a password that is slow to compare and decides the exchange.
+        claim: a login that the configured backends of users decide about.
+        why: why they refuse it; "" for no reason.
+        barred: whether the user may log in, from other addresses.
     """
 
     NAME = ""
+    LOCAL = True
+    """Whether it knows only the users of the broker itself."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.user: User | None = None
         self.name = "?"
         self.doubt: Doubt | None = None
+        self.claim: Claim | None = None
+        self.why = ""
+        self.barred = False
 
     @classmethod
     def possible(cls, context: Context) -> bool:
@@ -82,3 +90,19 @@ class Exchange:
         users = self.context.users
         if doubt is not None and right and users.admits(doubt.user, self.context.address):
             self.user = doubt.user
+
+    def answer(self, user: User | None, why: str) -> None:
+        """Finish with the answer of the backends of users.
+
+        Args:
+            user: the user; None if all refuse.
+            why: why the last one refuses.
+        """
+        self.claim = None
+        self.why = why
+        if user is None:
+            return
+        if self.context.users.admits(user, self.context.address):
+            self.user = user
+        else:
+            self.barred = True

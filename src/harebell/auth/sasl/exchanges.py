@@ -12,12 +12,13 @@ from harebell.auth.sasl.external import External
 from harebell.auth.sasl.mechanism import Mechanism
 from harebell.auth.sasl.plain import Plain
 from harebell.auth.sasl.scram import ScramSha1, ScramSha256
-from harebell.auth.users import Doubt
+from harebell.auth.users import Claim, Doubt
 
 
 class PasswordExchange(Exchange):
     """One response with user and password."""
 
+    LOCAL = False
     MECHANISM: type[Mechanism]
 
     def step(self, response: bytes) -> bytes | None:
@@ -26,6 +27,9 @@ class PasswordExchange(Exchange):
         credentials = self.MECHANISM(context.decode_table).credentials(response)
         self.name = credentials.user
         users, password = context.users, credentials.password
+        if users.log_in is not None:
+            self.claim = Claim(credentials.user, password, context.address)
+            return None
         user = users.get(credentials.user)
         if user is not None and users.later is not None and users.judged(user, password) is None:
             self.doubt = Doubt(user, password)
@@ -67,8 +71,12 @@ USUAL = tuple(name for name in NAMES if name != CramMd5.NAME)
 
 
 def _possible(kinds: Iterable[type[Exchange]], context: Context) -> list[type[Exchange]]:
-    allowed = context.allowed or USUAL
-    return [kind for kind in kinds if kind.NAME in allowed and kind.possible(context)]
+    allowed, local = context.allowed or USUAL, context.users.local
+    return [
+        kind
+        for kind in kinds
+        if kind.NAME in allowed and (local or not kind.LOCAL) and kind.possible(context)
+    ]
 
 
 def _begun(kinds: Iterable[type[Exchange]], name: str, context: Context) -> Exchange | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from harebell.auth.sasl.exchange import Context, Exchange
+from harebell.auth.users import Claim
 
 
 class External(Exchange):
     """The user named in the certificate; the response is ignored."""
 
     NAME = "EXTERNAL"
+    LOCAL = False
 
     @classmethod
     def possible(cls, context: Context) -> bool:
@@ -18,6 +20,9 @@ class External(Exchange):
     def step(self, response: bytes) -> bytes | None:
         """Return the user of the certificate."""
         self.name = self.context.certificate
+        if self.context.users.log_in is not None:
+            self.claim = Claim(self.name, None, self.context.address)
+            return None
         user = self.context.users.get(self.name)
         if user is not None and self.context.users.admits(user, self.context.address):
             self.user = user

@@ -16,7 +16,8 @@ import click
 from harebell.base.errors import DiskError, HarebellError
 from harebell.cli.verb import DiskFailed, Failure, Verb, WrongUsage
 from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, read_configuration
-from harebell.server.config.settings import PREFIX, SETTINGS
+from harebell.server.config.setting import PREFIX
+from harebell.server.config.settings import SETTINGS
 
 if TYPE_CHECKING:
     from harebell.auth.users import Users

@@ -6,8 +6,10 @@ CONTENT_COMMANDS   commands with header and body  called with those, too
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from harebell.auth.authority import Undecided
 from harebell.base.message import Properties
 from harebell.front.amqp_0_10.dispatch import COMMANDS, CONTENT_COMMANDS
 from harebell.front.amqp_0_10.errors import (
@@ -39,6 +41,9 @@ def take(session: Session, assembly: Assembly) -> None:
         return
     try:
         _carry_out(session, data, assembly)
+    except Undecided as undecided:
+        again = partial(_carry_out, session, data, assembly)
+        session.decide(undecided, again, *data[:2].ljust(2, b"\0"))
     except Exception as error:
         session.caught(error, *data[:2].ljust(2, b"\0"))
 

@@ -138,7 +138,7 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
     except ProtocolError as error:
         raise _refused(error.text) from None
     user = connection.user.name
-    if name not in connection.user.permissions:
+    if not connection.user.opens(name):
         raise _refused(f"access to vhost '{name}' refused for user '{user}'")
     connection.vhost = vhost
     connection.state = ConnectionState.OPEN

@@ -6,8 +6,10 @@ command, header, body     ->  harebell.front.amqp_0_10.execution
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.authority import Undecided
 from harebell.base.message import Properties
 from harebell.front.amqp_0_10 import execution
 from harebell.front.amqp_0_10.assembly import Assembly
@@ -87,13 +89,27 @@ class Intake(SegmentSink):
             return
         self.drop(key)
         if kind == CONTROL:
-            connection.control(channel, assembly.control())
+            control = assembly.control()
+            try:
+                connection.control(channel, control)
+            except Undecided as undecided:
+                # Of connection.open: nothing is done before the check.
+                connection.decide(undecided, partial(self._again, channel, control))
             return
         session = self._sessions.get(channel)
         if session is None:
             connection.not_attached(channel)
         else:
             execution.take(session, assembly)
+
+    def _again(self, channel: int, control: bytes) -> None:
+        """Repeat a control that a decision about a permission was needed for."""
+        try:
+            self._connection.control(channel, control)
+        except Undecided:
+            raise
+        except Exception as error:
+            self._connection.caught(error)
 
     def drop(self, key: tuple[int, int], *, unfinished: bool = False) -> None:
         """Remove an assembly that is complete or was dropped."""

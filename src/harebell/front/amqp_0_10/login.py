@@ -57,7 +57,7 @@ def _logged_in(connection: Connection, exchange: Exchange, done: Callable[[], No
     """Offer limits to the user, or refuse the login."""
     user = exchange.user
     if user is None:
-        if not refused(connection, exchange.name):
+        if not refused(connection, exchange):
             return
         raise LoginRefused(
             CONNECTION_FORCED,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.errors import ErrorKind, Refusal
@@ -47,7 +48,7 @@ from harebell.wire.v010.ranges import wrapped
 from harebell.wire.v010.structs import Ranges
 
 if TYPE_CHECKING:
-    from harebell.auth.topics import TopicPermission
+    from harebell.auth.topics import TopicRule
     from harebell.front.amqp_0_10.connection import Connection
     from harebell.front.amqp_0_10.subscription import Subscription
     from harebell.front.common.unacked import Unacked
@@ -158,7 +159,7 @@ class Session(SessionLayer):
         self.ending: set[Any] = set()
         self.last_queue = ""
         self.extras: SessionFiles | None = None
-        self.topic: TopicPermission | None = None
+        self.topic: TopicRule | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
         # (first, last, counters of the exchange) of transfers that are to be accepted.
@@ -435,6 +436,8 @@ class Session(SessionLayer):
         for consumer in list(self.consumers.values()):
             try:
                 check(self, READ, QUEUE, consumer.queue.name)
+            except Undecided:
+                continue
             except Refusal as refusal:
                 self.caught(refusal, 4, 7)
                 return

@@ -13,8 +13,10 @@ turn one session.completed reports the new ones. `Session` executes the commands
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
+from harebell.auth.authority import Undecided
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES, REPLAY_BYTES
 from harebell.base.message import Message, Properties
@@ -36,6 +38,8 @@ from harebell.wire.v010.ranges import RangeSet, near, wrapped
 from harebell.wire.v010.structs import Command, Composite, Ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harebell.auth.users import User
     from harebell.base.timers import Timer
     from harebell.front.amqp_0_10.connection import Connection
@@ -160,9 +164,45 @@ class SessionLayer(SessionPort):
         if self.begin():
             try:
                 self.publish(flags, destination, routing_key, properties, body)
+            except Undecided as undecided:
+                again = partial(self.publish, flags, destination, routing_key, properties, body)
+                self.decide(undecided, again, *_TRANSFER)
             except Exception as error:
                 self.caught(error, *_TRANSFER)
         return 0
+
+    def decide(
+        self,
+        undecided: Undecided,
+        again: Callable[[], object],
+        class_code: int,
+        command_code: int,
+    ) -> None:
+        """Ask for a decision about a permission, and repeat the command, which is held.
+
+        Args:
+            undecided: what was raised.
+            again: executes the command.
+            class_code: the class of the command.
+            command_code: the command.
+        """
+        held = self.hold()
+        step = partial(self._again, again, held, class_code, command_code)
+        self.connection.decide(undecided, step)
+
+    def _again(
+        self, again: Callable[[], object], held: int, class_code: int, command_code: int
+    ) -> None:
+        if self.ended:
+            return
+        self.connection.broker.events.actor = self.connection.user.name
+        try:
+            again()
+        except Undecided:
+            raise
+        except Exception as error:
+            self.caught(error, class_code, command_code)
+        self.let_complete(held, 0)
 
     def begin(self) -> bool:
         """Number the next command; False when it was executed before the session was resumed."""

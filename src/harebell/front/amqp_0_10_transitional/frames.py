@@ -7,9 +7,9 @@ on a free channel channel.open, session.open or session.resume
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.amqp_0_10_transitional import sessions
 from harebell.front.amqp_0_10_transitional.completion import CONTROLS, SESSION_CLASS
 from harebell.front.amqp_0_10_transitional.headers import lettered_header
@@ -62,7 +62,7 @@ def _content(
         payload = lettered_header(layer_of(connection), payload)
     connection.content_frame(channel, kind, payload)
     if channel.content is None:
-        channel.completions.release()
+        connection.when_decided(channel.completions.release)
 
 
 def _method(connection: Connection, channel: TransitionalChannel, payload: bytes) -> None:
@@ -95,15 +95,8 @@ def _serve_raw(
     handler: Callable[[Any, bytes], None],
     payload: bytes,
 ) -> None:
-    events = connection.broker.events
-    events.actor = connection.user.name
-    ids = int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS])
-    try:
-        handler(channel, payload)
-        if events.waiting:
-            events.publish()
-    except (Refusal, ProtocolError) as error:
-        connection.fail_channel(channel, error, *ids)
+    class_id, method_id = int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS])
+    connection.serve_method(channel, partial(handler, channel, payload), class_id, method_id)
 
 
 def _unopened(connection: Connection, kind: int, number: int, payload: bytes) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import READ, Permissions
+from harebell.auth.permissions import READ
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.front.amqp_0_9_1.queue import find_readable
+from harebell.front.common.permission import QUEUE
 from harebell.model.dead_letter_queues import dead_letter_queues
 from harebell.model.resource import rendered
 from harebell.wire.v09.bulk import BulkLetters, BulkQueues, BulkQueuesOk, encode_names
@@ -27,11 +28,10 @@ _PAGE_BYTES = 32_768
 def queues(channel: Channel, method: BulkQueues) -> None:
     """bulk.queues: return the sorted names after a name, as many as fit into a frame."""
     vhost = channel.vhost
-    held = channel.connection.user.permissions.get(vhost.name)
     names = sorted(
         name
         for name, queue in vhost.queues.items()
-        if name > method.after and _may_read(channel, queue, held)
+        if name > method.after and _may_read(channel, queue)
     )
     _answer(channel, names)
 
@@ -39,10 +39,8 @@ def queues(channel: Channel, method: BulkQueues) -> None:
 def letters(channel: Channel, method: BulkLetters) -> None:
     """bulk.letters: return the names of the queues that dead letters of a queue go to."""
     queue = find_readable(channel, method.queue)
-    vhost = channel.vhost
-    held = channel.connection.user.permissions.get(vhost.name)
-    found = dead_letter_queues(vhost, queue)
-    names = sorted(each.name for each in found if _may_read(channel, each, held))
+    found = dead_letter_queues(channel.vhost, queue)
+    names = sorted(each.name for each in found if _may_read(channel, each))
     if not names:
         thing = rendered("queue", queue.name, queue.vhost)
         raise Refusal(
@@ -53,10 +51,11 @@ def letters(channel: Channel, method: BulkLetters) -> None:
     _answer(channel, names)
 
 
-def _may_read(channel: Channel, queue: Queue, held: Permissions | None) -> bool:
-    if queue.owner is not None and queue.owner is not channel.connection:
+def _may_read(channel: Channel, queue: Queue) -> bool:
+    connection = channel.connection
+    if queue.owner is not None and queue.owner is not connection:
         return False
-    return held is not None and held.allow(READ, queue.name)
+    return connection.user.allows(queue.vhost, READ, QUEUE, queue.name)
 
 
 def _answer(channel: Channel, names: list[str]) -> None:

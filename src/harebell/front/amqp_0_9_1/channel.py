@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING
 
+from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.errors import Refusal
@@ -46,7 +47,7 @@ from harebell.model.transaction import ACCEPT
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.auth.topics import TopicPermission
+    from harebell.auth.topics import TopicRule
     from harebell.auth.users import User
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.file_stream.file_stream_channel import ChannelClasses
@@ -131,7 +132,7 @@ class Channel(ChannelPort):
         self.classes: ChannelClasses | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
-        self.topic: TopicPermission | None = None
+        self.topic: TopicRule | None = None
         self.publisher: ChannelPublisher | None = None
 
     @property
@@ -436,6 +437,9 @@ class Channel(ChannelPort):
         for consumer in list((self.consumers or {}).values()):
             try:
                 check(self, READ, QUEUE, consumer.queue.name)
+            except Undecided:
+                # The user is asked about again when it is used.
+                continue
             except Refusal:
                 self.consumer_lost(consumer)
                 self.vhost.remove_consumer(consumer)

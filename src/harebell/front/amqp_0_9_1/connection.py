@@ -6,8 +6,10 @@ It serves every version with the frames of 0-9-1; their differences are in its p
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from harebell.auth.authority import Undecided
 from harebell.auth.users import Users
 from harebell.base import limits
 from harebell.base.errors import ProtocolError, Refusal
@@ -38,6 +40,8 @@ from harebell.wire.v09.plain_fields import PLAIN_TAGS
 from harebell.wire.v09.states import ConnectionState, check_connection_method
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harebell.front.amqp_0_9_1.channel_port import BulkReads, ClosableChannel, PendingConfirms
     from harebell.front.amqp_0_9_1.profile import Profile
     from harebell.model.queue.contract import Queue
@@ -220,6 +224,9 @@ class Connection(BaseConnection):
             return self._not_open(channel, methods.BasicPublish())
         try:
             opened.publish(flags, exchange, routing_key, properties, body)
+        except Undecided as undecided:
+            done = partial(opened.publish, flags, exchange, routing_key, properties, body)
+            self.decide(undecided, partial(self._again, opened, done, (60, 40)))
         except Exception as error:
             self.channel_caught(opened, error, 60, 40)
         return 0
@@ -241,6 +248,9 @@ class Connection(BaseConnection):
         """Take a single frame that the scanner did not hand over as part of a whole content."""
         try:
             self.take_frame(kind, channel, payload)
+        except Undecided as undecided:
+            # Of connection.open and other methods on channel 0: nothing is done before the check.
+            self.decide(undecided, partial(self._frame_again, kind, channel, payload))
         except Exception as error:
             self.caught(error)
         return 0
@@ -317,14 +327,47 @@ class Connection(BaseConnection):
             if isinstance(method, methods.ChannelOpen):
                 raise hard(504, "second 'channel.open' seen", spec.class_id, spec.method_id)
             raise hard(503, "unimplemented method", spec.class_id, spec.method_id)
+        self.serve_method(channel, partial(handler, channel, method), spec.class_id, spec.method_id)
+
+    def serve_method(
+        self, channel: ChannelPort, handler: Callable[[], object], class_id: int, method_id: int
+    ) -> None:
+        """Call the handler of a method, again when decisions about permissions are there."""
         try:
             events = self.broker.events
             events.actor = self.user.name
-            handler(channel, method)
+            handler()
             if events.waiting:
                 events.publish()
+        except Undecided as undecided:
+            self.decide(undecided, partial(self._again, channel, handler, (class_id, method_id)))
         except (Refusal, ProtocolError) as error:
-            self.fail_channel(channel, error, spec.class_id, spec.method_id)
+            self.fail_channel(channel, error, class_id, method_id)
+
+    def _again(
+        self, channel: ClosableChannel, handler: Callable[[], object], place: tuple[int, int]
+    ) -> None:
+        """Repeat what a decision about a permission was needed for."""
+        if self.channels.get(channel.number) is not channel:
+            return
+        events = self.broker.events
+        events.actor = self.user.name
+        try:
+            handler()
+        except Undecided:
+            raise
+        except Exception as error:
+            self.channel_caught(channel, error, *place)
+        if events.waiting:
+            events.publish()
+
+    def _frame_again(self, kind: int, channel: int, payload: bytes) -> None:
+        try:
+            self.take_frame(kind, channel, payload)
+        except Undecided:
+            raise
+        except Exception as error:
+            self.caught(error)
 
     def content_frame(self, channel: ChannelPort, kind: int, payload: bytes) -> None:
         """Take a frame of the content that is being received on a channel."""
@@ -340,6 +383,9 @@ class Connection(BaseConnection):
                 self.scanner.pending -= 1
                 self.has_finished()
                 content.done(channel, content)
+        except Undecided as undecided:
+            done = partial(content.done, channel, content)
+            self.decide(undecided, partial(self._again, channel, done, content.place))
         except (Refusal, ProtocolError) as error:
             self.fail_channel(channel, error, *content.place)
 

@@ -55,6 +55,7 @@ class Content:
         "_gauge",
         "_parse",
         "_received",
+        "_taken",
         "done",
         "method",
         "place",
@@ -79,6 +80,7 @@ class Content:
         self.size = -1
         self.properties = Properties(b"\0\0")
         self._body = _NO_BODY
+        self._taken: bytes | None = None
         self._received = 0
 
     def frame(self, kind: int, payload: bytes) -> bool:
@@ -106,7 +108,10 @@ class Content:
 
     def body(self) -> bytes:
         """Return the complete body."""
-        return self._body.take()
+        if self._taken is None:
+            # Again, if what is done with it has to wait for a decision.
+            self._taken = self._body.take()
+        return self._taken
 
     def _header(self, kind: int, payload: bytes) -> None:
         if kind != HEADER:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.authority import RemoteUser
 from harebell.auth.sasl import SaslError
 from harebell.base import limits
 from harebell.front.common import login
@@ -101,7 +102,7 @@ def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None
     """Offer limits to the user, or refuse the login."""
     user = exchange.user
     if user is None:
-        if not login.refused(connection, exchange.name):
+        if not login.refused(connection, exchange):
             return
         raise login.LoginRefused(
             403,
@@ -161,7 +162,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     if vhost is None:
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
     check_connection(connection, vhost)
-    if name not in connection.user.permissions:
+    if not connection.user.opens(name):
         user = connection.user.name
         raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
     connection.vhost = vhost
@@ -177,13 +178,41 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
 def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
     """connection.update-secret: continue with the current state of the user.
 
-    Passwords do not expire, so it is always accepted. The user's permissions are looked up again,
-    and consumers of queues that it may no longer read are cancelled, as by RabbitMQ.
+    Passwords do not expire, so it is accepted from their users; a token is replaced. The user's
+    permissions are looked up again, and consumers of queues that it may no longer read are
+    cancelled, as by RabbitMQ.
     """
+    user = connection.user
     connection.log(
         "info",
-        f"{connection.peer}: user '{connection.user.name}' updates the secret: {method.reason}",
+        f"{connection.peer}: user '{user.name}' updates the secret: {method.reason}",
     )
+    if not isinstance(user, RemoteUser) or user.renew is None:
+        _updated(connection)
+        return
+    renew, refusal = user.renew, [""]
+
+    def ask(wake: Callable[[], None]) -> None:
+        def answered(why: str) -> None:
+            refusal[0] = why
+            wake()
+
+        renew(bytes(method.new_secret).decode(errors="replace"), answered)
+
+    def go_on() -> None:
+        if refusal[0]:
+            text = f"Secret update was refused for user '{user.name}': {refusal[0]}"
+            connection.log("error", f"{connection.peer}: {text}")
+            raise hard(530, "New secret was refused by one of the backends", _CLASS, 70)
+        _updated(connection)
+
+    connection.await_answer(ask, go_on)
+
+
+def _updated(connection: Connection) -> None:
+    """Check the permissions of what is open again, and reply."""
+    if connection.vhost is not None:
+        connection.vhost.router.changed()
     for channel in connection.channels.values():
         channel.cancel_forbidden()
     connection.send(0, methods.ConnectionUpdateSecretOk())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harebell.front.common.unacked import Unacked
 
 if TYPE_CHECKING:
-    from harebell.auth.topics import TopicPermission
+    from harebell.auth.topics import TopicRule
     from harebell.auth.users import User
     from harebell.base.counters import Counters
     from harebell.base.message import Message, Properties
@@ -88,7 +88,7 @@ class OpenChannel(Protocol):
     confirms: ChannelConfirms | None
     transaction: ChannelWork | None
     publisher: ChannelPublisher | None
-    topic: TopicPermission | None
+    topic: TopicRule | None
     reply_queue: ReplyQueue | None
     last_queue: str
     counters: Counters

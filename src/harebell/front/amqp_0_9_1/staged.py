@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from harebell.auth.authority import Undecided
 from harebell.auth.permissions import WRITE
 from harebell.base.errors import BatchError, ErrorKind, ProtocolError, Refusal
 from harebell.base.limits import (
@@ -44,7 +45,7 @@ from harebell.wire.arrow.decode import decode_batch
 from harebell.wire.v09 import stage as methods
 
 if TYPE_CHECKING:
-    from harebell.auth.topics import TopicPermission
+    from harebell.auth.topics import TopicRule
     from harebell.front.amqp_0_9_1.channel import Channel
     from harebell.model.exchange.kind import Exchange
     from harebell.model.publishing.publishers import Entry, Key
@@ -65,7 +66,7 @@ class _Place(NamedTuple):
     """
 
     exchange: Exchange
-    topic: TopicPermission | None
+    topic: TopicRule | None
 
 
 class StagedCommit:
@@ -136,8 +137,13 @@ class StagedCommit:
                 self._broker.events.actor = self._key.user
                 if not self._slice():
                     return False
+        except Undecided as undecided:
+            undecided.ask(self._channel.connection.wake)
+            self._channel.connection.suspend()
+            return False
         except (Refusal, ProtocolError) as error:
             self._roll_back()
+            self._channel.user.settled()
             if isinstance(error, Refusal) and error.kind is ErrorKind.FENCED:
                 self._broker.stages.drop(self._key, self._method.batch)
             self._channel.connection.channel_caught(self._channel, error, *_PLACE)
@@ -269,6 +275,11 @@ class StagedCommit:
                 special += 1
                 if special == STAGE_SPECIAL_PER_LOOK:
                     end = row
+        except Undecided:
+            # The rows before this one are routed; it continues here.
+            self.rows += row - first
+            self._row = row
+            raise
         except BatchError as error:
             raise self._bad(self._pieces[0][0], error) from None
         if self._routed.lost:

@@ -51,6 +51,7 @@ cdef class BaseConnection(FrameSink):
     cdef public object scanner
     cdef public bint deferred
     cdef public bint departed
+    cdef public bint deciding
     cdef public object tasks
 
     @cython.locals(turns=Turns, byte_count=Py_ssize_t)

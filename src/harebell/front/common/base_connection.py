@@ -19,9 +19,10 @@ The connection of the version in the header replaces the arrival.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from harebell.auth.authority import Undecided
 from harebell.auth.users import User, Users
 from harebell.base import limits
 from harebell.base.body_frames import BodyFrames, encoded
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 _NOBODY = User("", "")
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
+_MS = 1_000
 
 
 class Transport(Protocol):
@@ -124,6 +126,7 @@ class BaseConnection(FrameSink):
         scanner: splits the input into frames; a version sets it.
         deferred: whether it waits for another turn.
         departed: whether the peer has left while the connection waits for another turn.
+        deciding: whether something waits for a decision about a permission.
         tasks: the long operations in progress, in order.
     """
 
@@ -183,6 +186,7 @@ class BaseConnection(FrameSink):
         self.scanner = cast(Scanner, None)
         self.deferred = False
         self.departed = False
+        self.deciding = False
         self.tasks: deque[Step] = deque()
 
     # --- implemented by each version ------------------------------------------------------------
@@ -314,6 +318,66 @@ class BaseConnection(FrameSink):
         finally:
             turns.end()
 
+    def decide(self, undecided: Undecided, again: Callable[[], object]) -> None:
+        """Ask for a decision about a permission, and repeat what needs it; input waits meanwhile.
+
+        Args:
+            undecided: what was raised.
+            again: repeats it, and handles every other error.
+        """
+        user = self.user
+
+        def step() -> bool:
+            try:
+                if not self.closing:
+                    again()
+            except Undecided as another:
+                another.ask(self.wake)
+                self.suspend()
+                return False
+            self.deciding = False
+            user.settled()
+            return True
+
+        self.deciding = True
+        # Before other long operations: those wait for this input.
+        self.tasks.appendleft(step)
+        self.scanner.hold = True
+        self.suspend()
+        undecided.ask(self.wake)
+
+    def when_decided(self, then: Callable[[], object]) -> None:
+        """Do something now, or after what waits for a decision about a permission."""
+        if not self.deciding:
+            then()
+            return
+
+        def step() -> bool:
+            then()
+            return True
+
+        self.tasks.insert(1, step)
+
+    def await_answer(
+        self, ask: Callable[[Callable[[], None]], None], then: Callable[[], object]
+    ) -> None:
+        """Wait for an answer from elsewhere; input waits meanwhile.
+
+        Args:
+            ask: asks, and calls its argument when the answer is there; not within the call.
+            then: continues after the answer.
+        """
+
+        def step() -> bool:
+            if not self.closing:
+                then()
+            return True
+
+        self.tasks.appendleft(step)
+        self.scanner.hold = True
+        self.suspend()
+        ask(self.wake)
+
     def suspend(self) -> None:
         """Suspend the long operation until `wake` is called."""
         self.deferred = True
@@ -371,8 +435,13 @@ class BaseConnection(FrameSink):
                 self.channels[number] = self.channels.pop(number)
 
     def tick(self, now: float) -> None:
-        """Check heartbeats and deadlines."""
+        """Check heartbeats, deadlines, and whether the login has ended."""
         if not self.begins_in_time(now):
+            return
+        expires = self.user.expires
+        if expires and self.state is ConnectionState.OPEN and self.broker.clock.ms >= expires * _MS:
+            self.log("warning", f"{self.peer}: the credential of user '{self.user.name}' expired")
+            self.force_close("credential expired", now)
             return
         if not self.heartbeat or self.closing or self.state is ConnectionState.CLOSED:
             return

@@ -58,7 +58,7 @@ def begun(connection: BaseConnection, mechanism: str) -> Exchange | None:
 
 
 def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -> None:
-    """Continue after authentication: at once, or after a slow comparison of hashes.
+    """Continue after authentication: at once, or when hashes are compared or backends answer.
 
     Input of the peer waits meanwhile; other connections are served.
 
@@ -68,18 +68,37 @@ def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -
         go_on: called afterwards; an error that it raises closes the connection.
     """
     doubt, later = exchange.doubt, connection.users.later
-    if doubt is None or later is None:
+    claim, log_in = exchange.claim, connection.users.log_in
+    if claim is not None and log_in is not None:
+        finish = _finish(connection, go_on)
+        log_in(claim, lambda *found: finish(exchange.answer, *found), lambda: _waits(connection))
+    elif doubt is not None and later is not None:
+        finish = _finish(connection, go_on)
+        later(
+            doubt,
+            connection.peer.address,
+            lambda right: finish(exchange.settle, right),
+            lambda: _waits(connection),
+        )
+    else:
         go_on()
-        return
+
+
+def _waits(connection: Any) -> bool:
+    return not connection.closing
+
+
+def _finish(connection: Any, go_on: Callable[[], None]) -> Callable[..., None]:
+    """Hold the input of a connection; return what continues, called with how to note the result."""
     verifying = connection.registry.pending_logins.verifying
     verifying.add(connection.origin)
     connection.scanner.hold = True
 
-    def compared(right: bool) -> None:
+    def finish(note: Callable[..., None], *result: object) -> None:
         verifying.discard(connection.origin)
         if connection.closing:
             return
-        exchange.settle(right)
+        note(*result)
         try:
             go_on()
         except Exception as error:
@@ -88,16 +107,17 @@ def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -
         connection.scanner.hold = False
         connection.receive(b"", connection.now)
 
-    later(doubt, connection.peer.address, compared, lambda: not connection.closing)
+    return finish
 
 
-def refused(connection: BaseConnection, name: str) -> bool:
+def refused(connection: BaseConnection, exchange: Exchange) -> bool:
     """Log a refused login; False when the address is throttled and is not answered.
 
     Args:
         connection: the connection; its socket is closed in that case.
-        name: the user of the login.
+        exchange: the login.
     """
+    name = exchange.name
     settings, address = connection.settings, connection.peer.address
     if connection.registry.handshake_throttle.refused(
         address, name, connection.now, settings.journal
@@ -106,8 +126,10 @@ def refused(connection: BaseConnection, name: str) -> bool:
         return False
     user = connection.users.get(name)
     local = user is not None and not connection.users.admits(user, address)
-    why = "can only connect via localhost" if local else "- invalid credentials"
-    text = f"{connection.mechanism} login refused: user '{name}' {why}"
+    why = f"user '{name}' - invalid credentials"
+    if exchange.barred or (local and connection.users.log_in is None):
+        why = f"user '{name}' can only connect via localhost"
+    text = f"{connection.mechanism} login refused: {exchange.why or why}"
     log_failed(connection, text)
     connection.broker.events.actor = INTERNAL_USER
     authenticated(connection, name, text)

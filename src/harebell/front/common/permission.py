@@ -22,7 +22,7 @@ from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
-    from harebell.auth.topics import TopicPermission
+    from harebell.auth.topics import TopicRule
     from harebell.front.common.channel_like import Principal
     from harebell.model.exchange.kind import Exchange
 
@@ -46,20 +46,19 @@ def check(principal: Principal, action: str, kind: str, name: str) -> None:
     """
     vhost = principal.vhost.name
     user = principal.user
-    held = user.permissions.get(vhost)
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
-    if held is None or not held.allow(action, name):
+    if not user.allows(vhost, action, kind, name):
         thing = rendered(kind, name, vhost)
         raise refused(f"{action} access to {thing} refused for user '{user.name}'")
 
 
 def may_see(principal: Principal, kind: str, name: str) -> bool:
     """True if the user has any permission for a name."""
-    held = principal.user.permissions.get(principal.vhost.name)
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
-    return held is not None and any(held.allow(action, name) for action in ACTIONS)
+    vhost = principal.vhost.name
+    return any(principal.user.allows(vhost, action, kind, name) for action in ACTIONS)
 
 
 def check_any(principal: Principal, kind: str, name: str) -> None:
@@ -97,14 +96,13 @@ def check_binding_seen(principal: Principal, exchange: str, queue: str, key: str
             check_any(principal, QUEUE, name)
 
 
-def topic_of(principal: Principal, exchange: Exchange) -> TopicPermission | None:
+def topic_of(principal: Principal, exchange: Exchange) -> TopicRule | None:
     """Return the topic permission of the user for an exchange; None if all keys are allowed."""
-    held = principal.user.topic_permissions.get(principal.vhost.name)
-    if held is None:
-        return None
     delays = exchange.KIND == DelayedExchange.KIND
     kind = exchange.arguments.get(TYPE) if delays else exchange.KIND
-    return held.get(exchange.name) if kind == TopicExchange.KIND else None
+    if kind != TopicExchange.KIND:
+        return None
+    return principal.user.topics(principal.vhost.name, exchange.name)
 
 
 def check_topic(
@@ -125,8 +123,7 @@ def check_topic(
     exchange = principal.vhost.exchanges.get(name)
     topic = None if exchange is None else topic_of(principal, exchange)
     if exchange is None and made_later:
-        held = principal.user.topic_permissions.get(principal.vhost.name)
-        topic = None if held is None else held.get(name)
+        topic = principal.user.topics(principal.vhost.name, name)
     if topic is not None and not topic.allow(action, key):
         thing = rendered(EXCHANGE, name, principal.vhost.name)
         user = principal.user.name

@@ -14,7 +14,8 @@ from typing import Any
 
 from harebell.base import limits
 from harebell.base.names import did_you_mean, nearest
-from harebell.server.config.auth_backends import check_backends
+from harebell.server.config.auth_backends import backend_entry, listed_backends
+from harebell.server.config.backend_settings import BACKEND_KEYS
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.rabbitmq_conf import Line
 from harebell.server.config.rabbitmq_known import fits, is_known, known_keys
@@ -37,6 +38,7 @@ ALL_ADDRESSES = "::"
 """Where RabbitMQ listens when a listener has a port alone."""
 
 SAME = {
+    **BACKEND_KEYS,
     "anonymous_login_pass": "",
     "channel_max": "channel_max",
     "channel_max_per_node": "channel_max_per_node",
@@ -215,7 +217,26 @@ class Translation:
 
     def _finish(self) -> None:
         """Combine keys that belong together."""
-        self.warnings += check_backends(self.backends)
+        entries, warnings = listed_backends(self.backends)
+        self.warnings += warnings
+        if entries and entries != ["internal"]:
+            self.put("auth_backends", entries, self.backends[0])
+        for row in self.values.pop("_aliases", {}).values():
+            place = self.places["_aliases"]
+            if len(row) < 2:
+                raise ConfigError(f"{place.shown} needs both .alias and .scope")
+            self.values.setdefault("auth_oauth2_scope_aliases", {})[row["alias"]] = row["scope"]
+            self.places.setdefault("auth_oauth2_scope_aliases", place)
+        self.places.pop("_aliases", None)
+        cached = self.values.pop("_cached", None)
+        if cached is not None:
+            place = self.places.pop("_cached")
+            both = f"{cached.get('authn', '')}/{cached.get('authz', '')}"
+            try:
+                self.values["auth_cache_cached_backend"] = backend_entry(both)
+            except ValueError as error:
+                raise ConfigError(f"{place.shown} {error}") from None
+            self.places["auth_cache_cached_backend"] = place
         total = self.values.pop("_total_memory", None)
         if total is not None:
             share = self.values.get("memory_high_watermark", limits.MEMORY_HIGH_WATERMARK)
@@ -304,8 +325,8 @@ def _octets(line: Line) -> int:
 # --- authentication -------------------------------------------------------------------------------
 
 
-@_rule("auth_backends.$num", sets=())
-@_rule("auth_backends.$num.$half", sets=())
+@_rule("auth_backends.$num", sets=("auth_backends",))
+@_rule("auth_backends.$num.$half", sets=("auth_backends",))
 def _backend(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
     if found[1:] not in ((), ("authn",), ("authz",)):
         # A warning would not do: the list says who may connect.
@@ -316,6 +337,50 @@ def _backend(translation: Translation, line: Line, found: tuple[str, ...]) -> No
 @_rule("auth_backends", sets=())
 def _backends(_translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     raise ConfigError(f"{line.shown} needs a number: {AUTH_BACKENDS}")
+
+
+@_rule("auth_cache.cached_backend", sets=("auth_cache_cached_backend",))
+def _cached(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+    for half in ("authn", "authz"):
+        translation.add("_cached", (half,), line.value, line)
+
+
+@_rule("auth_cache.cached_backend.$half", sets=("auth_cache_cached_backend",))
+def _cached_half(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    if found[0] not in ("authn", "authz"):
+        raise ConfigError(f"{line.shown} is unknown: write .authn and .authz")
+    translation.add("_cached", found, line.value, line)
+
+
+@_rule("auth_oauth2.signing_keys.$name", sets=("auth_oauth2_signing_keys",))
+def _signing_key(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    translation.add("auth_oauth2_signing_keys", found, line.value, line)
+
+
+@_rule("auth_oauth2.algorithms.$algorithm", sets=("auth_oauth2_algorithms",))
+def _algorithm(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+    translation.append("auth_oauth2_algorithms", line.value, line)
+
+
+@_rule(
+    "auth_oauth2.preferred_username_claims",
+    "auth_oauth2.preferred_username_claims.$num",
+    sets=("auth_oauth2_preferred_username_claims",),
+)
+def _user_claim(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
+    translation.append("auth_oauth2_preferred_username_claims", line.value, line)
+
+
+@_rule("auth_oauth2.scope_aliases.$alias", sets=("auth_oauth2_scope_aliases",))
+def _alias(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    translation.add("auth_oauth2_scope_aliases", found, line.value, line)
+
+
+@_rule("auth_oauth2.scope_aliases.$num.$what", sets=("auth_oauth2_scope_aliases",))
+def _numbered_alias(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
+    if found[1] not in ("alias", "scope"):
+        raise ConfigError(f"{line.shown} is unknown: write .alias and .scope")
+    translation.add("_aliases", found, line.value, line)
 
 
 # --- definitions ---------------------------------------------------------------------------------

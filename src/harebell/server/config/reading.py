@@ -11,7 +11,8 @@ from typing import Any
 
 from harebell.base.names import did_you_mean
 from harebell.server.config.errors import ConfigError
-from harebell.server.config.settings import ALIASES, BY_NAME, CONFIG_VARIABLE, PREFIX, SETTINGS
+from harebell.server.config.setting import PREFIX
+from harebell.server.config.settings import ALIASES, BY_NAME, CONFIG_VARIABLE, SETTINGS
 from harebell.server.config.values import Place
 
 RABBITMQ_PREFIX = "RABBITMQ_"

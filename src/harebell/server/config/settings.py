@@ -8,17 +8,16 @@ values; the caller adds the source and the key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from harebell.base import limits
 from harebell.base.hash_names import SCRYPT, SHA256, SHA512
+from harebell.server.config.backend_settings import BACKEND_SETTINGS
+from harebell.server.config.setting import Setting
 from harebell.server.config.values import (
     COUNT_MAX,
     PORT_MAX,
     SHORT_MAX,
     TIMEOUT_MAX_SECONDS,
     TIMEOUT_MIN_SECONDS,
-    Reader,
     address,
     choice,
     ciphers,
@@ -54,42 +53,12 @@ from harebell.server.config.values import (
 )
 from harebell.server.net.certificate import LOGIN_NAMES
 
-PREFIX = "HAREBELL_"
 CONFIG_VARIABLE = "HAREBELL_CONFIG"
 """Names the configuration file."""
 
 
 PASSWORD_HASHING = (SCRYPT, SHA256, SHA512)
 """Hash algorithms for new passwords, the strongest one first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One configuration key.
-
-    Args:
-        name: the key in the TOML file; variable and flag are derived from it.
-        read: parses the value, or raises ValueError with the allowed values.
-        help: one line for `--help` and the documentation.
-        secret: true if there is no flag, because other users can read command lines.
-        reloads: true if a running broker takes a new value (SIGHUP, `harebell config reload`).
-    """
-
-    name: str
-    read: Reader
-    help: str
-    secret: bool = False
-    reloads: bool = False
-
-    @property
-    def variable(self) -> str:
-        """Return the name of the environment variable."""
-        return PREFIX + self.name.upper()
-
-    @property
-    def flag(self) -> str | None:
-        """Return the name of the flag; None for a secret."""
-        return None if self.secret else "--" + self.name.replace("_", "-")
 
 
 _STAGED = size(0, 2**60)
@@ -297,6 +266,7 @@ SETTINGS: tuple[Setting, ...] = (
         mechanisms,
         "SASL mechanisms that clients may log in with, where they can succeed.",
     ),
+    *BACKEND_SETTINGS,
     Setting(
         "password_hashing_module",
         choice(*PASSWORD_HASHING),

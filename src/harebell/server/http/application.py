@@ -29,6 +29,7 @@ from harebell.base.limits import (
 )
 from harebell.base.slices import Slices
 from harebell.model.settings.metadata import MetadataError
+from harebell.server.backends.decided import decided
 from harebell.server.http.by_name import arguments_of, check_rights, command_of, is_by_name
 from harebell.server.http.errors import HttpError, not_allowed, of_refusal, too_large
 from harebell.server.http.fields import REASON_HEADER, fields_of, query_of
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from harebell.admin.command import Command, Row
     from harebell.admin.context import AdminContext
+    from harebell.auth.users import User
     from harebell.server.config import Config
     from harebell.server.control.dispatcher import Dispatcher
     from harebell.server.control.row_reader import RowReader
@@ -88,7 +90,8 @@ class ManagementApp:
         self._config = config
         self._context = context
         self._dispatcher = dispatcher
-        self._logins = Logins(context)
+        only_tokens = config.management_oauth_enabled and config.management_oauth_disable_basic_auth
+        self._logins = Logins(context, only_tokens=only_tokens)
         policy = config.management_csp_policy
         own = None if policy == type(config)().management_csp_policy else policy
         self._page = WebPage(config.management_path_prefix, own)
@@ -180,7 +183,7 @@ class ManagementApp:
         check_tags(user, command)
         reads = request.method in _READS
         if "vhost" in path:
-            check_vhost(user, command, path["vhost"], self._context.broker, reads=reads)
+            await self._check_vhost(user, command, path["vhost"], reads=reads)
         body = b"" if reads else await self._body(request)
         upload = upload_of(request.headers.get("content-type"), body) if links else Upload(body)
         mine = query if reads or request.method == "DELETE" else {}
@@ -201,7 +204,7 @@ class ManagementApp:
             return (yield from _made(request, command, answer, query))
 
         try:
-            made: Answer = await self._dispatcher.run(run, user.name)
+            made: Answer = await decided(user, lambda: self._dispatcher.run(run, user.name))
         except HttpError:
             raise
         except (CommandRefused, Refusal, MetadataError) as error:
@@ -215,6 +218,12 @@ class ManagementApp:
             shown = ("content-disposition", f"attachment; filename*=UTF-8''{name}")
             return made._replace(headers=(*made.headers, shown))
         return made
+
+    async def _check_vhost(self, user: User, command: Command, vhost: str, *, reads: bool) -> None:
+        async def check() -> None:
+            check_vhost(user, command, vhost, self._context.broker, reads=reads)
+
+        await decided(user, check)
 
     async def _logged_in(self, request: Request) -> Open:
         """Answer the login of a web page."""

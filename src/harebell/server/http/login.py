@@ -1,4 +1,4 @@
-"""Find the user of a request: HTTP Basic, with the users of the broker.
+"""Find the user of a request: HTTP Basic, or the token of OAuth 2.
 
 Slow password hashes are compared in the thread that also compares those of AMQP logins. Refused
 logins are counted by address and user. After too many of them, a refusal is delayed.
@@ -10,9 +10,9 @@ import asyncio
 import binascii
 from base64 import b64decode
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from harebell.auth.users import Doubt, is_loopback
+from harebell.auth.users import Claim, Doubt, is_loopback
 from harebell.base.limits import HTTP_REFUSED_SECONDS
 from harebell.server.http.errors import not_authenticated
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _REFUSED = "Login failed"
 _PROTOCOL = "http"
+_T = TypeVar("_T")
 
 
 class Logins:
@@ -29,10 +30,12 @@ class Logins:
 
     Args:
         context: the broker with its users.
+        only_tokens: whether HTTP Basic is refused.
     """
 
-    def __init__(self, context: AdminContext) -> None:
+    def __init__(self, context: AdminContext, *, only_tokens: bool = False) -> None:
         self._context = context
+        self._only_tokens = only_tokens
         self._attempts = context.login_attempts
 
     async def user_of(self, authorization: str | None, address: str) -> User:
@@ -49,20 +52,39 @@ class Logins:
             raise not_authenticated(_REFUSED)
         scheme, _, credentials = authorization.partition(" ")
         if scheme.lower() == "bearer":
-            raise not_authenticated("OAuth 2 tokens are not configured: log in with HTTP Basic")
-        if scheme.lower() != "basic":
+            if not self._context.users.tokens:
+                raise not_authenticated("OAuth 2 tokens are not configured: log in with HTTP Basic")
+            name, password = "", credentials.strip()
+        elif scheme.lower() == "basic" and not self._only_tokens:
+            name, password = _decoded(credentials)
+        elif scheme.lower() == "basic":
+            raise not_authenticated("HTTP Basic is disabled: send an OAuth 2 token")
+        else:
             raise not_authenticated(f"the scheme {scheme[:20]!r} is unknown: use HTTP Basic")
-        name, password = _decoded(credentials)
-        user = self._context.users.get(name)
-        right = user is not None and await self._is_right(user, password, address)
-        if user is None or not right:
+        user = await self._found(name, password, address)
+        if user is None:
             await self._refuse(name, address)
             raise not_authenticated(_REFUSED)
         if not self._context.users.admits(user, address):
-            self._attempts.count(_PROTOCOL, address, name, succeeded=False)
+            self._attempts.count(_PROTOCOL, address, user.name, succeeded=False)
             raise not_authenticated("User can only log in via localhost")
-        self._attempts.count(_PROTOCOL, address, name, succeeded=True)
+        self._attempts.count(_PROTOCOL, address, user.name, succeeded=True)
         return user
+
+    async def _found(self, name: str, password: str, address: str) -> User | None:
+        """Return the user with this password; None if there is none."""
+        users = self._context.users
+        if users.log_in is not None:
+            asked: asyncio.Future[User | None] = asyncio.get_running_loop().create_future()
+            settle = _settle(asked)
+            users.log_in(
+                Claim(name, password, address),
+                lambda user, _why: settle(user),
+                lambda: not asked.done(),
+            )
+            return await asked
+        user = users.get(name)
+        return user if user is not None and await self._is_right(user, password, address) else None
 
     async def _is_right(self, user: User, password: str, address: str) -> bool:
         users = self._context.users
@@ -87,10 +109,10 @@ class Logins:
         context.log("warning", f"HTTP login refused: user '{name}' from {where}")
 
 
-def _settle(done: asyncio.Future[bool]) -> Callable[[bool], None]:
-    def settle(right: bool) -> None:
+def _settle(done: asyncio.Future[_T]) -> Callable[[_T], None]:
+    def settle(answer: _T) -> None:
         if not done.done():
-            done.set_result(right)
+            done.set_result(answer)
 
     return settle
 

@@ -67,7 +67,7 @@ def check_vhost(user: User, command: Command, vhost: str, broker: Broker, *, rea
     Raises:
         HttpError: 401.
     """
-    if command.tag == ADMINISTRATOR or vhost not in broker.vhosts or vhost in user.permissions:
+    if command.tag == ADMINISTRATOR or vhost not in broker.vhosts or user.opens(vhost):
         return
     if not (reads and ALLOWED[MONITORING].intersection(user.tags)):
         raise not_authorised("User not authorised to access virtual host")

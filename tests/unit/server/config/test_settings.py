@@ -13,7 +13,7 @@ from harebell.server.config.settings import SETTINGS
 
 def test_a_key_has_one_name_in_three_spellings() -> None:
     for setting in SETTINGS:
-        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", setting.name)
+        assert re.fullmatch(r"[a-z]+(_[a-z]+2?)*", setting.name)
         assert setting.variable == "HAREBELL_" + setting.name.upper()
         if not setting.secret:
             assert setting.flag == "--" + setting.name.replace("_", "-")

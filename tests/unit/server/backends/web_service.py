@@ -1,0 +1,103 @@
+"""A real web service that decides about users, as an owner of a broker would write it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+Fields = dict[str, str]
+
+
+class WebService:
+    """Answers questions about users, and remembers them.
+
+    Attributes:
+        passwords: passwords of users, and the tags that they have.
+        rule: decides about all else: called with the path and the parameters.
+        asked: the questions: method, path, parameters.
+        answer: what is answered to everything, with its status code; None to decide.
+        delay: seconds before an answer.
+    """
+
+    def __init__(self) -> None:
+        self.passwords: dict[str, tuple[str, str]] = {"ada": ("lovelace", "management")}
+        self.rule: Callable[[str, Fields], bool] = lambda path, fields: True
+        self.asked: list[tuple[str, str, Fields]] = []
+        self.answer: tuple[int, str] | None = None
+        self.delay = 0.0
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                self._reply(parts.path, parts.query)
+
+            def do_POST(self) -> None:
+                length = int(self.headers["content-length"])
+                self._reply(self.path, self.rfile.read(length).decode())
+
+            def _reply(self, path: str, query: str) -> None:
+                fields = dict(parse_qsl(query, keep_blank_values=True))
+                service.asked.append((self.command, path, fields))
+                time.sleep(service.delay)
+                status, text = service.answer or (200, service.decided(path, fields))
+                body = text.encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_port
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), daemon=True
+        )
+        self._thread.start()
+
+    def decided(self, path: str, fields: Fields) -> str:
+        """The answer to one question."""
+        if path == "/auth/user":
+            password, tags = self.passwords.get(fields["username"], ("", ""))
+            right = fields["username"] in self.passwords and fields.get("password") == password
+            return f"allow {tags}".strip() if right else "deny"
+        return "allow" if self.rule(path, fields) else "deny"
+
+    def about(self, path: str) -> list[Fields]:
+        """The questions of one path."""
+        return [fields for _, where, fields in self.asked if where == f"/auth/{path}"]
+
+    def settings(self, *, method: str = "get") -> list[str]:
+        """The lines of `rabbitmq.conf` with its addresses."""
+        base = f"http://127.0.0.1:{self.port}/auth"
+        paths = ("user", "vhost", "resource", "topic")
+        return [
+            f"auth_http.http_method = {method}",
+            *(f"auth_http.{path}_path = {base}/{path}" for path in paths),
+        ]
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@contextmanager
+def web_service() -> Iterator[WebService]:
+    """A service for the length of a block."""
+    service = WebService()
+    try:
+        yield service
+    finally:
+        service.close()
