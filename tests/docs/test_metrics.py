@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 
 from harebell.server.metrics import families
@@ -31,7 +32,10 @@ def written() -> dict[str, tuple[Metric, list[str]]]:
 
     for metrics in (node.IDENTITY, node.BUILD, totals.OPEN):
         add(families.RABBITMQ, metrics)
-    for metrics in (totals.PUBLISHED, totals.SIZES, totals.DELIVERED, totals.PEERS):
+    for metrics in (
+        *(totals.PUBLISHED, totals.SIZES, totals.DELIVERED, totals.PEERS),
+        *(totals.LETTERS, totals.LETTERS_STORED),
+    ):
         add(families.RABBITMQ, metrics)
     for family, sections in families.FAMILIES.items():
         for section in sections:
@@ -54,6 +58,27 @@ def table() -> list[str]:
     ]
 
 
+def of_rabbitmq() -> set[str]:
+    """The names of RabbitMQ's metrics."""
+    lines = (ROOT / "tests/docs/metrics-of-rabbitmq.txt").read_text().splitlines()
+    return {line for line in lines if not line.startswith("#")}
+
+
+def test_every_metric_of_rabbitmq_is_served_or_has_a_reason_on_the_page() -> None:
+    served = {re.sub("^rabbitmq_cluster_", "rabbitmq_", name) for name in written()}
+    left = of_rabbitmq() - served
+    reasons = {
+        pattern: why
+        for names, why in rows(read(PAGE).section("Differences from RabbitMQ"))
+        for pattern in re.findall("`(rabbitmq_[^`]+)`", names)
+    }
+    for name in sorted(left):
+        assert any(fnmatch(name, pattern) for pattern in reasons), f"{name} is nowhere"
+    for pattern, why in reasons.items():
+        assert why
+        assert any(fnmatch(name, pattern) for name in left), f"{pattern} stands for nothing"
+
+
 def test_every_metric_has_its_row_and_the_other_way_round() -> None:
     expected = [[cell.strip() for cell in line.strip("|").split("|")] for line in table()]
     assert rows(read(PAGE).section("Metrics")) == expected, "\n".join(table())
@@ -73,6 +98,8 @@ def test_alerts_and_examples_use_metrics_that_exist() -> None:
     for path in (ALERTS, PAGE):
         for name in _NAME.findall(path.read_text(encoding="utf-8")):
             if name.endswith("_"):  # a prefix
+                continue
+            if path == PAGE and name in of_rabbitmq():
                 continue
             assert name in known | labels or _SUFFIX.sub("", name) in known, (path.name, name)
 

@@ -16,6 +16,7 @@ from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.base.work import Work
+from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
@@ -65,6 +66,7 @@ class Broker:
         staging: files (class file) that arrive in parts and are not published yet.
         churn: counters of what comes and goes.
         delivery_counts: failed deliveries of messages, in queues that were deleted.
+        letter_counts: counts dead letters.
         publishers: the last batches of named publishers.
         stages: batches that arrive in parts and are not committed yet (stages).
         ceilings: broker-wide limits; changed by `limit`.
@@ -98,6 +100,7 @@ class Broker:
         self._chooser = Chooser() if chooser is None else chooser
         self.churn = Churn()
         self.delivery_counts = Histogram(DELIVERY_COUNTS)
+        self.letter_counts = DeadLetterCounts()
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
@@ -159,7 +162,7 @@ class Broker:
         vhost.broker_queue_type = self.default_queue_type
         vhost.ceilings = self.ceilings
         vhost.churn = self.churn
-        vhost.share_delivery_counts(self.delivery_counts)
+        vhost.share_counts(self.delivery_counts, self.letter_counts)
         self.vhosts[name] = vhost
         return vhost
 

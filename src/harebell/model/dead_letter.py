@@ -27,6 +27,7 @@ from harebell.base.limits import LETTER_UNITS
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
 from harebell.model.bcc import BCC, hidden, whole
+from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE, DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
 from harebell.model.queue.contract import ACCEPTED, Queue
@@ -99,6 +100,8 @@ class DeadLetters:
         editor: reads and changes messages.
         clock: wall clock.
         chain: the dead-letter scheduler of the vhost.
+        counts: counts dead letters.
+        kind: the type of the queue.
 
     Attributes:
         exchange: as given.
@@ -114,6 +117,8 @@ class DeadLetters:
         editor: Editor,
         clock: Clock,
         chain: DeadLetterScheduler,
+        counts: DeadLetterCounts,
+        kind: str,
     ) -> None:
         self._queue = queue
         self.exchange = exchange
@@ -122,6 +127,16 @@ class DeadLetters:
         self._editor = editor
         self._clock = clock
         self._chain = chain
+        self._counts = counts
+        self._kind = kind
+
+    def count(self, reason: str) -> None:
+        """Count a dead letter that is sent until other queues have stored it."""
+        self._counts.count(self._kind, AT_LEAST_ONCE, reason)
+
+    def confirm(self) -> None:
+        """Count a dead letter that other queues have stored."""
+        self._counts.confirm(self._kind)
 
     def send_later(self, message: Message, reason: str) -> None:
         """Publish a dead letter after the one that caused it, if there is one."""
@@ -147,6 +162,8 @@ class DeadLetters:
         if exchange is None:
             return GONE
         self._chain.work.charge(LETTER_UNITS)
+        if taken is None:
+            self._counts.count(self._kind, AT_MOST_ONCE, reason)
         message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))

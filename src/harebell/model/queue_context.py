@@ -11,6 +11,7 @@ from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
+from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
 from harebell.model.queue.contract import Queue
@@ -33,6 +34,7 @@ class QueueContext:
         letters: the dead-letter scheduler.
         delivery_counts: failed deliveries of messages, in queues that were deleted; shared by the
             broker.
+        letter_counts: counts dead letters; shared by the broker.
         drop_queue: deletes a queue without checks; the vhost sets it.
     """
 
@@ -56,6 +58,7 @@ class QueueContext:
         self.store = store
         self.timers = Timers(clock) if timers is None else timers
         self.delivery_counts = Histogram(DELIVERY_COUNTS)
+        self.letter_counts = DeadLetterCounts()
         self.letters = DeadLetterScheduler(self.timers)
         router.work = self.timers.work
 
@@ -71,5 +74,13 @@ class QueueContext:
             return None
         key = settings.get("dead-letter-routing-key")
         return DeadLetters(
-            queue.name, exchange, key, self.router, self.editor, self.clock, self.letters
+            queue.name,
+            exchange,
+            key,
+            self.router,
+            self.editor,
+            self.clock,
+            self.letters,
+            self.letter_counts,
+            queue.kind,
         )

@@ -19,6 +19,7 @@ from harebell.base.timers import Timers
 from harebell.model import equivalence
 from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
+from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
 from harebell.model.events import Events
@@ -139,9 +140,15 @@ class VHost:
         """Add an exchange to which only the broker publishes."""
         self.exchanges[name] = TopicExchange(name, durable=True, internal=True)
 
-    def share_delivery_counts(self, counts: Histogram) -> None:
-        """Count the failed deliveries of queues that are deleted in a histogram of the broker."""
-        self._context.delivery_counts = counts
+    def share_counts(self, deliveries: Histogram, letters: DeadLetterCounts) -> None:
+        """Count in counters of the broker.
+
+        Args:
+            deliveries: the failed deliveries of queues that are deleted.
+            letters: dead letters.
+        """
+        self._context.delivery_counts = deliveries
+        self._context.letter_counts = letters
 
     # --- metadata -----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harebell.server.metrics.groups import connections, exchanges, node, queues
-from harebell.server.metrics.groups.totals import CHURN, LOGINS
+from harebell.server.metrics.groups.totals import CHURN, LOGIN_SOURCES, LOGINS
 from harebell.server.metrics.text import Metric, Row
 
 if TYPE_CHECKING:
@@ -125,6 +125,16 @@ _CHANNEL_DELIVERED = Section(
         chosen.source, chosen.vhosts, connections.channel_delivered
     ),
 )
+_CHANNEL_EXCHANGES = Section(
+    RABBITMQ,
+    connections.CHANNEL_PUBLISHED,
+    lambda chosen: connections.exchange_rows(chosen.source, chosen.vhosts),
+)
+_CHANNEL_QUEUES = Section(
+    RABBITMQ,
+    connections.CHANNEL_DELIVERED,
+    lambda chosen: connections.queue_rows(chosen.source, chosen.vhosts),
+)
 _EXCHANGES = Section(
     RABBITMQ,
     exchanges.PUBLISHED,
@@ -143,6 +153,7 @@ _VHOSTS = Section(
 )
 _CHURN = Section(RABBITMQ, CHURN, lambda chosen: chosen.totals.churn_rows())
 _LOGINS = Section(RABBITMQ, LOGINS, lambda chosen: chosen.totals.login_rows())
+_LOGIN_SOURCES = Section(RABBITMQ, LOGIN_SOURCES, lambda chosen: chosen.totals.login_source_rows())
 _NODE = Section(RABBITMQ, node.COARSE, lambda chosen: node.coarse_rows(chosen.source))
 _LIMITS = Section(RABBITMQ, node.LIMITS, lambda chosen: node.limit_rows(chosen.source))
 _ALARMS = Section(RABBITMQ, node.ALARMS, lambda chosen: node.alarm_rows(chosen.source))
@@ -160,13 +171,14 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "connection_metrics": (_PACKETS, _CHANNELS),
     "connection_churn_metrics": (_CHURN,),
     "channel_metrics": (_CHANNEL_STATE,),
-    "channel_exchange_metrics": (_CHANNEL_PUBLISHED,),
-    "channel_queue_metrics": (_CHANNEL_DELIVERED,),
+    "channel_exchange_metrics": (_CHANNEL_EXCHANGES,),
+    "channel_queue_metrics": (_CHANNEL_QUEUES,),
     "channel_queue_exchange_metrics": (_PUBLISHED,),
     "node_coarse_metrics": (_NODE,),
     "node_metrics": (_LIMITS, _ALARMS),
     "node_persister_metrics": (_PERSISTER,),
     "auth_attempt_metrics": (_LOGINS,),
+    "auth_attempt_detailed_metrics": (_LOGIN_SOURCES,),
     "vhost_status": (_VHOSTS,),
     "exchange_bindings": (_BINDINGS,),
     "exchange_names": (_NAMES,),
@@ -181,7 +193,6 @@ EMPTY = frozenset(
     {
         "queue_exchange_metrics",
         "channel_process_metrics",
-        "auth_attempt_detailed_metrics",
         "stream_consumer_metrics",
         "ra_metrics",
         "ra_simple_metrics",

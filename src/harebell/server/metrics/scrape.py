@@ -147,6 +147,8 @@ class Scraper:
             (totals.SIZES, found.size_rows()),
             (totals.DELIVERED, found.delivered_rows()),
             (totals.PEERS, found.peer_rows()),
+            (totals.LETTERS, found.letter_rows()),
+            (totals.LETTERS_STORED, found.letter_stored_rows()),
         )
         for metrics, rows in parts:
             yield from written(RABBITMQ, metrics, rows)

@@ -120,13 +120,77 @@ def test_families_vhosts_and_queues_are_chosen() -> None:
     assert len(both.values("rabbitmq_detailed_queue_consumers")) == 4
 
 
+def test_channels_are_counted_by_exchange_and_by_queue() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.ask(m.ConfirmSelect())
+    peer.ask(m.ExchangeDeclare("all", "fanout"))
+    for exchange in ("", "", "all"):
+        peer.give(publish(b"body", exchange=exchange, key="q"))
+    peer.send(m.BasicGet("q", no_ack=True))
+    peer.methods()
+    published = asked.metrics("/metrics/detailed", "family=channel_exchange_metrics")
+    name = "rabbitmq_detailed_channel_messages_published_total"
+    assert published.one(name, exchange="", vhost="/") == 2
+    assert published.one(name, exchange="all", vhost="/") == 1
+    dropped = "rabbitmq_detailed_channel_messages_unroutable_dropped_total"
+    assert published.one(dropped, exchange="all") == 1
+    delivered = asked.metrics("/metrics/detailed", "family=channel_queue_metrics")
+    assert delivered.one("rabbitmq_detailed_channel_get_total", queue="q", vhost="/") == 1
+    other = asked.metrics("/metrics/detailed", "family=channel_queue_metrics&vhost=other")
+    assert other.values("rabbitmq_detailed_channel_get_total") == []
+
+
+def test_dead_letters_are_counted_by_type_strategy_and_reason() -> None:
+    asked = Asked()
+    peer = asked.world.peer()
+    peer.ask(m.QueueDeclare("dead"))
+    away = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    peer.ask(m.QueueDeclare("short", arguments={**away, "x-max-length": 1}))
+    for _ in range(3):
+        peer.give(publish(b"body", key="short"))
+    peer.ask(m.BasicGet("short"))
+    peer.send(m.BasicReject(1, requeue=False))
+    quorum = {**away, "x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once"}
+    quorum["x-overflow"] = "reject-publish"
+    peer.ask(m.QueueDeclare("sure", durable=True, arguments=quorum))
+    peer.give(publish(b"body", key="sure"))
+    peer.ask(m.BasicGet("sure"))
+    peer.send(m.BasicReject(2, requeue=False))
+    found = asked.metrics()
+    name = "rabbitmq_global_messages_dead_lettered_"
+    classic = {"queue_type": "rabbit_classic_queue", "dead_letter_strategy": "at_most_once"}
+    sure = {"queue_type": "rabbit_quorum_queue", "dead_letter_strategy": "at_least_once"}
+    assert found.one(f"{name}maxlen_total", **classic) == 2
+    assert found.one(f"{name}rejected_total", **classic) == 1
+    assert found.one(f"{name}expired_total", **classic) == 0
+    assert found.one(f"{name}rejected_total", **sure) == 1
+    assert found.one(f"{name}confirmed_total", **sure) == 1
+
+
+def test_logins_over_http_are_counted_by_address_and_user() -> None:
+    asked = Asked()
+    for succeeded in (True, False, False):
+        asked.source.login_attempts.count("http", "10.0.0.1", 'a"da', succeeded=succeeded)
+    found = asked.metrics("/metrics/detailed", "family=auth_attempt_detailed_metrics")
+    name = "rabbitmq_detailed_auth_attempts_detailed"
+    source = {"protocol": "http", "remote_address": "10.0.0.1", "username": 'a"da'}
+    assert found.one(f"{name}_total", **source) == 3
+    assert found.one(f"{name}_succeeded_total", **source) == 1
+    assert found.one(f"{name}_failed_total", **source) == 2
+
+
 def test_every_family_can_be_asked_for_and_an_unknown_one_is_named() -> None:
     asked = Asked()
     peer = asked.world.peer()
     peer.ask(m.QueueDeclare("q"))
     peer.give(publish(b"body", key="q"))
+    peer.send(m.BasicGet("q"))
+    peer.methods()
     quorum = {"x-queue-type": "quorum"}
     peer.ask(m.QueueDeclare("counted", durable=True, arguments=quorum))
+    asked.source.login_attempts.count("http", "10.0.0.1", "ada", succeeded=True)
     # The log in memory keeps no times, from which ages come.
     for family in FAMILIES.keys() - {"harebell_queue_ages"}:
         found = asked.metrics("/metrics/detailed", f"family={family}")

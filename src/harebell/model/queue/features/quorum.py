@@ -90,6 +90,7 @@ class Quorum:
         if queue.dead_letters is None:
             self._order.settle(position)
         elif self._at_least_once:
+            queue.dead_letters.count(reason)
             self._send(position, reason, set(), 0)
         else:
             message = self._order.read(position)
@@ -124,12 +125,15 @@ class Quorum:
             self._leaving.append((ticket, position))
         else:
             self._order.settle(position)
+            queue.dead_letters.confirm()
         return 0
 
     def tick(self) -> None:
         """Settle dead letters that are stored elsewhere, and resend those that no queue took."""
         while self._leaving and self._leaving[0][0] <= self._commit.done:
             self._order.settle(self._leaving.popleft()[1])
+            if self._queue.dead_letters is not None:
+                self._queue.dead_letters.confirm()
         for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
             position, reason, taken, ticket = self._stuck.popleft()
             self._send(position, reason, taken, ticket)

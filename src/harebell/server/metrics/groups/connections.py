@@ -14,6 +14,7 @@ from harebell.server.metrics.text import COUNTER, GAUGE, Metric, Row, Value, esc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harebell.base.counters import Counters
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import AnyChannel
     from harebell.server.metrics.source import Source
@@ -114,6 +115,33 @@ def channel_rows(
         yield f'{{channel="{name}"}}', values(channel)
 
 
+def exchange_rows(source: Source, vhosts: frozenset[str] | None) -> Iterator[Row | None]:
+    """Yield a row of `CHANNEL_PUBLISHED` for each channel and exchange."""
+    for connection, channel in source.channels(vhosts):
+        if channel.confirms is not None:
+            channel.confirms.count_details()
+        if channel.details is not None:
+            before = _labels(connection, channel)
+            for name, counted in list(channel.details.exchanges.items()):
+                yield f'{before},exchange="{escaped(name)}"}}', _published(counted)
+        yield None
+
+
+def queue_rows(source: Source, vhosts: frozenset[str] | None) -> Iterator[Row | None]:
+    """Yield a row of `CHANNEL_DELIVERED` for each channel and queue."""
+    for connection, channel in source.channels(vhosts):
+        if channel.details is not None:
+            before = _labels(connection, channel)
+            for name, counted in list(channel.details.queues.items()):
+                yield f'{before},queue="{escaped(name)}"}}', _delivered(counted)
+        yield None
+
+
+def _labels(connection: BaseConnection, channel: AnyChannel) -> str:
+    name = escaped(f"{connection.peer.connection_name} ({channel.number})")
+    return f'{{channel="{name}",vhost="{escaped(channel.vhost.name)}"'
+
+
 def channel_state(channel: AnyChannel) -> tuple[Value, ...]:
     """Return the values of `CHANNEL_STATE`."""
     confirms, transaction = channel.confirms, channel.transaction
@@ -131,7 +159,10 @@ def channel_state(channel: AnyChannel) -> tuple[Value, ...]:
 
 def channel_published(channel: AnyChannel) -> tuple[Value, ...]:
     """Return the values of `CHANNEL_PUBLISHED`."""
-    counted = channel.counters
+    return _published(channel.counters)
+
+
+def _published(counted: Counters) -> tuple[Value, ...]:
     return (
         counted.publish,
         counted.confirm,
@@ -142,7 +173,10 @@ def channel_published(channel: AnyChannel) -> tuple[Value, ...]:
 
 def channel_delivered(channel: AnyChannel) -> tuple[Value, ...]:
     """Return the values of `CHANNEL_DELIVERED`."""
-    counted = channel.counters
+    return _delivered(channel.counters)
+
+
+def _delivered(counted: Counters) -> tuple[Value, ...]:
     return (
         counted.get,
         counted.get_no_ack,

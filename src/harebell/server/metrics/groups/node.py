@@ -13,6 +13,7 @@ from harebell import __version__
 from harebell.front.common.connection_registry import DISK, FILES, MEMORY
 from harebell.server.config import machine_memory_octets
 from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, UNTYPED, Metric, Row, labels
+from harebell.server.statistics.process import figures
 
 if TYPE_CHECKING:
     from harebell.server.metrics.source import Source
@@ -44,6 +45,10 @@ ALARMS = (
 PERSISTER = (
     Metric("io_sync_ops_total", COUNTER, "Commits that were synced."),
     Metric("io_sync_time_seconds_total", COUNTER, "Time that their syncs took."),
+    Metric("io_read_ops_total", COUNTER, "System calls that read, of sockets too."),
+    Metric("io_read_bytes_total", COUNTER, "Bytes that storage has read for the process."),
+    Metric("io_write_ops_total", COUNTER, "System calls that write, to sockets too."),
+    Metric("io_write_bytes_total", COUNTER, "Bytes that storage has written for the process."),
 )
 MEMORY_USED = (
     Metric("memory_queued_bytes", GAUGE, "Memory of queued messages, which the watermark limits."),
@@ -149,7 +154,18 @@ def alarm_rows(source: Source) -> Iterator[Row]:
 def persister_rows(source: Source) -> Iterator[Row]:
     """Yield the row of `PERSISTER`."""
     both = (source.flusher.syncs, source.storage.files.syncs)
-    yield "", (sum([each.count for each in both]), sum([each.total for each in both]))
+    process = figures()
+    yield (
+        "",
+        (
+            sum([each.count for each in both]),
+            sum([each.total for each in both]),
+            process.reads,
+            process.read_bytes,
+            process.writes,
+            process.written_bytes,
+        ),
+    )
 
 
 def memory_rows(source: Source) -> Iterator[Row]:

@@ -69,8 +69,12 @@ COUNTS = (
 
 def queue_type(queue: Queue) -> str:
     """Return the type of a queue by RabbitMQ's name of its module."""
-    kind = queue.kind if queue.kind in ("quorum", "stream") else "classic"
-    return f"rabbit_{kind}_queue"
+    return type_name(queue.kind)
+
+
+def type_name(kind: str) -> str:
+    """Return RabbitMQ's name of a type of queue; types that only Harebell has are classic."""
+    return f"rabbit_{kind if kind in ('quorum', 'stream') else 'classic'}_queue"
 
 
 def queue_labels(queue: Queue) -> str:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from harebell.base.arrivals import Arrivals
 from harebell.base.counters import Counters, Traffic
 from harebell.front.common.totals import add_connection
-from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row, Value
+from harebell.model.dead_letter import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
+from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE
+from harebell.server.metrics.groups.queues import type_name
+from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row, Value, labels
 
 if TYPE_CHECKING:
     from harebell.front.common.totals import Place, Sums
@@ -82,6 +85,32 @@ LOGINS = (
     Metric("auth_attempts_succeeded_total", COUNTER, "Logins that succeeded."),
     Metric("auth_attempts_failed_total", COUNTER, "Logins that failed."),
 )
+LOGIN_SOURCES = (
+    Metric("auth_attempts_detailed_total", COUNTER, "Logins of an address and a user."),
+    Metric("auth_attempts_detailed_succeeded_total", COUNTER, "Those that succeeded."),
+    Metric("auth_attempts_detailed_failed_total", COUNTER, "Those that failed."),
+)
+LETTERS = (
+    Metric("global_messages_dead_lettered_expired_total", COUNTER, "Dead letters: expired."),
+    Metric("global_messages_dead_lettered_rejected_total", COUNTER, "Dead letters: rejected."),
+    Metric(
+        "global_messages_dead_lettered_maxlen_total",
+        COUNTER,
+        "Dead letters: their queue was too long.",
+    ),
+    Metric(
+        "global_messages_dead_lettered_delivery_limit_total",
+        COUNTER,
+        "Dead letters: over the delivery limit.",
+    ),
+)
+LETTERS_STORED = (
+    Metric(
+        "global_messages_dead_lettered_confirmed_total",
+        COUNTER,
+        "Dead letters at least once that other queues have stored.",
+    ),
+)
 SIZES = (Metric("message_size_bytes", HISTOGRAM, "Sizes of the bodies that were published."),)
 
 PROTOCOLS = {
@@ -95,6 +124,8 @@ PROTOCOLS = {
 _USUAL = "amqp091"
 """The protocol that is always there, with zeros at first: a rate needs two samples."""
 _AT_ONCE = 32
+_CLASSIC = "classic"
+_REASONS = (EXPIRED, REJECTED, MAXLEN, DELIVERY_LIMIT)
 _NOTHING = Arrivals()
 
 
@@ -216,6 +247,33 @@ class Totals:
             found[str(row["protocol"])] = counts
         for protocol, both in sorted(found.items()):
             yield _labels(protocol), (sum(both), *both)
+
+    def login_source_rows(self) -> Iterator[Row]:
+        """Yield a row of `LOGIN_SOURCES` for each of the most recent addresses and users."""
+        for row in self._source.login_attempts.by_source():
+            both = row["auth_attempts_succeeded"], row["auth_attempts_failed"]
+            text = labels(
+                protocol=PROTOCOLS.get(str(row["protocol"]), str(row["protocol"])),
+                remote_address=str(row["remote_address"]),
+                username=str(row["username"]),
+            )
+            yield text, (sum(both), *both)
+
+    def letter_rows(self) -> Iterator[Row]:
+        """Yield a row of `LETTERS` for each type of queue and strategy."""
+        sent = self._source.broker.letter_counts.sent
+        places = {(_CLASSIC, AT_MOST_ONCE), *[(kind, strategy) for kind, strategy, _ in sent]}
+        for kind, strategy in sorted(places):
+            text = labels(queue_type=type_name(kind), dead_letter_strategy=strategy)
+            yield text, tuple([sent.get((kind, strategy, reason), 0) for reason in _REASONS])
+
+    def letter_stored_rows(self) -> Iterator[Row]:
+        """Yield a row of `LETTERS_STORED` for each type of queue that has dead letters so."""
+        counts = self._source.broker.letter_counts
+        kinds = {kind for kind, strategy, _ in counts.sent if strategy == AT_LEAST_ONCE}
+        for kind in sorted(kinds):
+            text = labels(queue_type=type_name(kind), dead_letter_strategy=AT_LEAST_ONCE)
+            yield text, (counts.confirmed.get(kind, 0),)
 
     def size_rows(self) -> Iterator[Row]:
         """Yield a row of `SIZES` for each protocol."""
