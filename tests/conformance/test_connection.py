@@ -471,8 +471,8 @@ def test_a_client_that_closed_and_keeps_its_socket_loses_it_in_the_end(
     assert not memory.logged("missed heartbeats")
 
 
-@pytest.mark.parametrize(("octets", "fits"), [(4_000, True), (4_200, False)])
-def test_a_frame_before_tune_has_no_more_than_4096_octets(
+@pytest.mark.parametrize(("octets", "fits"), [(8_000, True), (8_300, False)])
+def test_a_frame_before_tune_has_no_more_than_8192_octets(
     connect_memory: Connect, octets: int, fits: bool
 ) -> None:
     peer = connect_memory()

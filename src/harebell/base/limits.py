@@ -15,8 +15,8 @@ FRAME_FUDGE_BYTES = 8
 """Tolerance over frame-max for clients that do not count the eight bytes of the frame."""
 FRAME_OVERHEAD_BYTES = 8
 """Bytes of a frame that are not payload: type, channel, size, end."""
-HANDSHAKE_FRAME_BYTES = 4_096
-"""Largest frame accepted before connection.tune-ok, as in RabbitMQ 3.13."""
+HANDSHAKE_FRAME_BYTES = 8_192
+"""Largest frame accepted before connection.tune-ok, as in RabbitMQ 4.1; tokens are long."""
 CHANNEL_MAX = 2_047
 """Most channels per connection offered in connection.tune."""
 HEARTBEAT_SECONDS = 60

@@ -190,6 +190,7 @@ class App:
             ),
             host=host,
             frame_max=config.frame_max,
+            initial_frame_max=config.initial_frame_max,
             channel_max=config.channel_max,
             channel_max_per_node=config.channel_max_per_node,
             connection_max=config.connection_max,

@@ -181,6 +181,7 @@ def _connections(app: Running, config: Config) -> None:
     settings.consumer_max = config.consumer_max_per_channel
     settings.heartbeat = config.heartbeat
     settings.frame_max = config.frame_max
+    settings.initial_frame_max = config.initial_frame_max
     settings.handshake_timeout = config.handshake_timeout_seconds
     settings.message_max = config.message_max_bytes
     pending = app.registry.pending_logins
@@ -220,6 +221,7 @@ APPLIED: dict[str, _Apply] = {
     **dict.fromkeys(
         (
             *("channel_max", "channel_max_per_node", "connection_max", "frame_max", "heartbeat"),
+            "initial_frame_max",
             *("consumer_max_per_channel", "handshake_timeout_seconds", "message_max_bytes"),
             *("unauthenticated_connection_max", "unauthenticated_connection_max_per_address"),
             "consumer_timeout",

@@ -107,11 +107,12 @@ class Connection(BaseConnection):
         self.intake: SegmentIntake = intake
         scanner = SegmentScanner(intake)
         scanner.work = registry.work
+        scanner.frame_max = settings.initial_frame_max
         self.scanner = scanner
         self.ending: dict[int, bytes] = {}
         self.completing: list[Any] = []
         self.exchange: Exchange | None = None
-        self.frame_max = limits.HANDSHAKE_FRAME_BYTES
+        self.frame_max = limits.FRAME_MIN_BYTES
 
     # --- the shell's side -----------------------------------------------------------------------
 

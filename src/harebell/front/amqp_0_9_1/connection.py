@@ -85,6 +85,7 @@ class Connection(BaseConnection):
         self.layer = None if profile.layer is None else profile.layer()
         scanner = FrameScanner(self)
         scanner.tickets = profile.tickets
+        scanner.frame_max = settings.initial_frame_max
         scanner.work = registry.work
         self.scanner = scanner
         self.qpid = False

@@ -41,6 +41,7 @@ class Settings:
         information: the server property `information`: the name of this broker.
         platform: the server property `platform`.
         frame_max: largest frame offered, in bytes.
+        initial_frame_max: largest frame accepted before connection.tune-ok, in bytes.
         channel_max: most channels offered.
         channel_max_per_node: most channels of all connections together; 0 for no limit.
         connection_max: most connections; 0 for no limit.
@@ -66,6 +67,7 @@ class Settings:
     information: str = "Harebell: AMQP broker, client and data pipeline in Python"
     platform: str = "Python"
     frame_max: int = limits.FRAME_MAX_BYTES
+    initial_frame_max: int = limits.HANDSHAKE_FRAME_BYTES
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0

@@ -142,6 +142,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     cluster_queue_limit: int = 0
     cluster_exchange_limit: int = 0
     frame_max: int = limits.FRAME_MAX_BYTES
+    initial_frame_max: int = limits.HANDSHAKE_FRAME_BYTES
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     shutdown_grace_seconds: float = limits.SHUTDOWN_SECONDS

@@ -73,6 +73,7 @@ SAME = {
     "log.syslog.port": "log_syslog_port",
     "frame_max": "frame_max",
     "heartbeat": "heartbeat",
+    "initial_frame_max": "initial_frame_max",
     "load_definitions": "load_definitions",
     "log.dir": "log_dir",
     "management.cors.max_age": "management_cors_max_age",

@@ -47,7 +47,6 @@ REASONS: dict[str, str] = {
     "erlang": _ERLANG,
     "federation": _CLIENTS,
     "hipe_compile": _ERLANG,
-    "initial_frame_max": "a client may send frames of up to frame_max from the start",
     "k8s": _CLUSTER,
     "link_max_per_session": _AMQP_1,
     "log.console.color_esc_seqs": "lines on the console have no colors",

@@ -349,6 +349,12 @@ SETTINGS: tuple[Setting, ...] = (
         reloads=True,
     ),
     Setting(
+        "initial_frame_max",
+        size(limits.FRAME_MIN_BYTES, limits.FRAME_MAX_BYTES),
+        "Largest frame before a connection is tuned, which a token has to fit into.",
+        reloads=True,
+    ),
+    Setting(
         "heartbeat",
         whole(0, SHORT_MAX),
         "Seconds between heartbeats; 0 turns them off.",

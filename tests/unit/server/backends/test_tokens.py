@@ -204,7 +204,8 @@ def test_each_wrong_token_is_refused_for_its_reason_and_never_logged(
         ("provided token is invalid", "\u00e9.\u00e9.\u00e9"),
         ("Invalid header", "YQ.YQ.YQ"),
     ]
-    with broker_with(tmp_path, *lines(server)) as (broker, api):
+    more = ["initial_frame_max = 100000"]
+    with broker_with(tmp_path, *lines(server, *more)) as (broker, api):
         for said, token in wrong:
             before = len(broker.log)
             with pytest.raises(REFUSED):
