@@ -34,6 +34,12 @@ ERLANG = {
     "contexts",
 }
 """Members whose inside depends on the broker's own make."""
+LEFT_OUT = {
+    # The definitions of a vhost are imported into any other.
+    ("/api/definitions/%2F", ".policies[].vhost: missing"),
+    ("/api/definitions/%2F", ".parameters[].vhost: missing"),
+}
+"""Members that Harebell leaves out, by path."""
 MAY_BE_NULL = {
     *("idle_since", "policy", "operator_policy", "head_message_timestamp", "user_provided_name"),
     *("recoverable_slaves", "exclusive_consumer_tag", "single_active_consumer_tag"),
@@ -83,6 +89,25 @@ class Site:
             if len(seen) == 2:
                 channel.basic_ack(method.delivery_tag, multiple=True)
 
+        for path, body in (
+            ("policies/%2F/limited", {"pattern": "^q", "definition": {"max-length": 1000}}),
+            (
+                "operator-policies/%2F/bounded",
+                {"pattern": "^q", "definition": {"message-ttl": 10**7}, "apply-to": "queues"},
+            ),
+            ("global-parameters/g", {"name": "g", "value": {"a": 1}}),
+            ("vhost-limits/%2F/max-queues", {"value": 1000}),
+            ("user-limits/guest/max-channels", {"value": 1000}),
+            ("users/nobody", {"password": "x", "tags": ""}),
+            (
+                "topic-permissions/%2F/guest",
+                {"exchange": "amq.topic", "write": ".*", "read": ".*"},
+            ),
+        ):
+            kind = {"content-type": "application/json"}
+            put = self.api.ask("PUT", f"/api/{path}", body, headers=kind)
+            assert put.status in (201, 204), (path, put)
+        publisher.queue_bind("q1", "amq.topic", "k", arguments={"x": 1})
         consumer.basic_qos(prefetch_count=10)
         consumer.basic_consume("q1", take, consumer_tag="c")
         assert eventually(lambda: self.connection.process_data_events(0) or len(seen) == 3)
@@ -133,7 +158,11 @@ def differences(theirs: Any, mine: Any, place: str = "") -> list[str]:
     if isinstance(theirs, list) and theirs and isinstance(theirs[0], dict):
         if not isinstance(mine, list):
             return [f"{place}: {mine!r} instead of a list"]
-        return differences(theirs[0], mine[0], f"{place}[]") if mine else [f"{place}: empty"]
+        if not mine:
+            return [f"{place}: empty"]
+        # The order of a list is not the same everywhere.
+        first = next((each for each in mine if each.get("name") == theirs[0].get("name")), mine[0])
+        return differences(theirs[0], first, f"{place}[]")
     if theirs is None or (mine is None and last in MAY_BE_NULL):
         return []
     numbers = (int, float)
@@ -167,6 +196,47 @@ def differences(theirs: Any, mine: Any, place: str = "") -> list[str]:
         "/api/channels/CONNECTION%20%281%29",
         "/api/consumers",
         "/api/vhosts",
+        "/api/vhosts/%2F",
+        "/api/vhosts/%2F/connections",
+        "/api/vhosts/%2F/channels",
+        "/api/vhosts/%2F/permissions",
+        "/api/vhosts/%2F/topic-permissions",
+        "/api/policies",
+        "/api/policies/%2F/limited",
+        "/api/operator-policies",
+        "/api/operator-policies/%2F/bounded",
+        "/api/global-parameters",
+        "/api/global-parameters/g",
+        "/api/vhost-limits",
+        "/api/user-limits",
+        "/api/users",
+        "/api/users/guest",
+        "/api/users/guest/permissions",
+        "/api/users/guest/topic-permissions",
+        "/api/users/without-permissions",
+        "/api/permissions",
+        "/api/permissions/%2F/guest",
+        "/api/topic-permissions",
+        "/api/bindings",
+        "/api/bindings/%2F",
+        "/api/bindings/%2F/e/amq.topic/q/q1",
+        "/api/queues/%2F/q1/bindings",
+        "/api/exchanges/%2F/amq.topic/bindings/source",
+        "/api/exchanges/%2F/amq.topic/bindings/destination",
+        "/api/feature-flags",
+        "/api/definitions",
+        "/api/definitions/%2F",
+        "/api/whoami",
+        "/api/cluster-name",
+        "/api/auth/attempts/NODE",
+        "/api/auth/attempts/NODE/source",
+        "/api/queues?page=1&page_size=10&sort=messages&sort_reverse=true",
+        "/api/queues?page=1&page_size=1&name=q&use_regex=true",
+        "/api/queues?columns=name,messages,message_stats.publish",
+        "/api/exchanges?page=1&page_size=2&sort=name",
+        "/api/connections?page=1&page_size=2&sort=name",
+        "/api/channels?page=1&page_size=2&sort=number",
+        "/api/consumers/%2F",
         "/api/aliveness-test/%2F",
         "/api/healthchecks/node",
         "/api/health/checks/alarms",
@@ -179,7 +249,8 @@ def differences(theirs: Any, mine: Any, place: str = "") -> list[str]:
     ],
 )
 def test_an_answer_has_every_member_of_rabbitmq(rabbitmq: Site, harebell: Site, path: str) -> None:
-    assert differences(rabbitmq.get(path), harebell.get(path)) == []
+    found = differences(rabbitmq.get(path), harebell.get(path))
+    assert [each for each in found if (path, each) not in LEFT_OUT] == []
 
 
 def _counts(stats: dict[str, Any]) -> dict[str, int]:
