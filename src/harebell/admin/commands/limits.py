@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harebell.admin.catalog import LIMITS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
@@ -56,19 +57,23 @@ def _of_user(user: User) -> list[LimitRow]:
 )
 def list_limits(
     context: AdminContext, vhost: OfVhost = None, user: OfUser = None
-) -> list[LimitRow]:
+) -> Slices[list[LimitRow]]:
     """List every limit that is set."""
-    rows = []
     if vhost is None and user is None:
-        for _, each in sorted(context.broker.vhosts.items()):
-            rows += _of_vhost(each)
-        for who in sorted(context.users.all(), key=lambda user: user.name):
-            rows += _of_user(who)
+        return gathered(_all(context))
+    rows: list[LimitRow] = []
     if vhost is not None:
         rows += _of_vhost(context.vhost(vhost))
     if user is not None:
         rows += _of_user(context.user(user))
-    return rows
+    return gathered(rows)
+
+
+def _all(context: AdminContext) -> Iterator[LimitRow]:
+    for _, each in sorted(context.broker.vhosts.items()):
+        yield from _of_vhost(each)
+    for who in sorted(context.users.all(), key=lambda user: user.name):
+        yield from _of_user(who)
 
 
 def _check_either(vhost: str | None, user: str | None) -> None:
@@ -177,7 +182,7 @@ def _row_with_value(name: str, kind: str, found: dict[str, int]) -> list[Row]:
 def _vhost_limits(context: AdminContext, only: str | None) -> list[Row]:
     rows: list[Row] = []
     for vhost in context.vhosts(only):
-        found = {row["limit"]: row["value"] for row in list_limits(context, vhost.name)}
+        found = {row["limit"]: row["value"] for row in _of_vhost(vhost)}
         rows += _row_with_value(vhost.name, "vhost", found)
     return rows
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harebell.admin.catalog import GLOBAL_PARAMETERS, PARAMETERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, POLICYMAKER, Argument, Form, Row
 from harebell.admin.context import AdminContext, checked_name, checked_value, missing
 from harebell.base.limits import PARAMETER_NAME_BYTES
+from harebell.base.slices import Slices, gathered
+
+if TYPE_CHECKING:
+    from harebell.model.vhost import VHost
 
 _GLOBAL = "global"
 """The component that events name for global parameters."""
@@ -35,15 +40,19 @@ class ParameterRow(TypedDict):
 def list_parameters(
     context: AdminContext,
     vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
-) -> list[ParameterRow]:
+) -> Slices[list[ParameterRow]]:
     """List parameters by vhost, component and name."""
-    return [
-        {"vhost": each.name, "component": component, "name": name, "value": value}
-        for each in context.vhosts(vhost)
-        for (component, name), value in sorted(
-            each.parameters.values.items(), key=lambda item: item[0]
-        )
-    ]
+    return gathered(_rows(context.vhosts(vhost)))
+
+
+def _rows(vhosts: list[VHost]) -> Iterator[ParameterRow]:
+    for each in vhosts:
+        known = each.parameters.values
+        for component, name in sorted(known):
+            # It may be cleared while the rows are made.
+            if (component, name) in known:
+                value = known[component, name]
+                yield {"vhost": each.name, "component": component, "name": name, "value": value}
 
 
 @PARAMETERS.command(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from harebell.admin.catalog import PERMISSIONS, TOPIC_PERMISSIONS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
     from harebell.auth.permissions import Permissions
@@ -48,17 +51,27 @@ def _row(vhost: str, user: User, permissions: Permissions) -> PermissionRow:
 @PERMISSIONS.listing("permissions", "GET /api/permissions", tag=ADMINISTRATOR, row=PermissionRow)
 def list_permissions(
     context: AdminContext, vhost: OnlyVhost = None, user: OnlyUser = None
-) -> list[PermissionRow]:
+) -> Slices[list[PermissionRow]]:
     """List permissions by vhost and user."""
+    return gathered(_rows(context, vhost, user))
+
+
+def _rows(context: AdminContext, vhost: str | None, user: str | None) -> Iterator[PermissionRow]:
     if vhost is not None:
         context.vhost(vhost)
-    rows = [
-        _row(where, each, permissions)
+    places = [
+        (where, each.name, each)
         for each in _users(context, user)
-        for where, permissions in each.permissions.items()
+        for where in each.permissions
         if vhost in (None, where)
     ]
-    return sorted(rows, key=lambda row: (row["vhost"], row["user"]))
+    places.sort(key=itemgetter(0, 1))
+    return (
+        _row(where, each, each.permissions[where])
+        for where, _, each in places
+        # They may be cleared while the rows are made.
+        if where in each.permissions
+    )
 
 
 @PERMISSIONS.command(
@@ -117,21 +130,21 @@ def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -
 
 
 @PERMISSIONS.over_http("GET /api/users/{user}/permissions", tag=ADMINISTRATOR)
-def permissions_of_user(context: AdminContext, user: str) -> list[Row]:
+def permissions_of_user(context: AdminContext, user: str) -> Slices[list[Row]]:
     """Return the permissions of a user."""
-    return [{**row} for row in list_permissions(context, user=user)]
+    return gathered({**row} for row in _rows(context, None, user))
 
 
 @PERMISSIONS.over_http("GET /api/vhosts/{vhost}/permissions", tag=ADMINISTRATOR)
-def permissions_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
+def permissions_of_vhost(context: AdminContext, vhost: str) -> Slices[list[Row]]:
     """Return the permissions in a vhost."""
-    return [{**row} for row in list_permissions(context, vhost)]
+    return gathered({**row} for row in _rows(context, vhost, None))
 
 
 @PERMISSIONS.over_http("GET /api/permissions/{vhost}/{user}", tag=ADMINISTRATOR)
 def show_permissions(context: AdminContext, vhost: str, user: str) -> Row:
     """Return the permissions of a user in a vhost."""
-    for row in list_permissions(context, vhost, user):
+    for row in _rows(context, vhost, user):
         return {**row}
     raise missing(f"user '{user}' has no permissions in vhost '{vhost}'")
 

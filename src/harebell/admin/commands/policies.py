@@ -15,6 +15,7 @@ from harebell.admin.command import (
 )
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
 from harebell.base.limits import POLICY_NAME_BYTES
+from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
     from harebell.model.settings.policy import Policy
@@ -67,13 +68,15 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         row=PolicyRow,
         summary=f"Print every {word}.",
     )
-    def list_policies(context: AdminContext, vhost: OnlyVhost = None) -> list[PolicyRow]:
-        rows = []
-        for each in context.vhosts(vhost):
-            known = each.policies
-            held = known.operator_policies if operator else known.policies
-            rows += [_row(each.name, policy) for _, policy in sorted(held.items())]
-        return rows
+    def list_policies(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[PolicyRow]]:
+        vhosts = context.vhosts(vhost)
+        return gathered(
+            _row(each.name, policy)
+            for each in vhosts
+            for _, policy in sorted(
+                (each.policies.operator_policies if operator else each.policies.policies).items()
+            )
+        )
 
     @noun.over_http(
         f"GET {path}/{{name}}", tag=MANAGEMENT, verb="show", summary=f"Return the {word} NAME."

@@ -9,7 +9,7 @@ from harebell.admin.catalog import USERS
 from harebell.admin.command import ADMINISTRATOR, Argument, Form, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.base.limits import USER_NAME_BYTES
-from harebell.base.slices import Slices
+from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
@@ -64,9 +64,9 @@ def _check_new(context: AdminContext, name: str) -> None:
 
 
 @USERS.listing("users", tag=ADMINISTRATOR, row=UserRow)
-def list_users(context: AdminContext) -> list[UserRow]:
+def list_users(context: AdminContext) -> Slices[list[UserRow]]:
     """List users by name."""
-    return [_row(user) for user in _sorted(context)]
+    return gathered(_row(user) for user in _sorted(context))
 
 
 @USERS.command(tag=ADMINISTRATOR, done="user '{name}' was added")
@@ -199,15 +199,15 @@ def _sorted(context: AdminContext) -> list[User]:
 
 
 @USERS.over_http("GET /api/users", tag=ADMINISTRATOR)
-def list_with_hashes(context: AdminContext) -> list[Row]:
+def list_with_hashes(context: AdminContext) -> Slices[list[Row]]:
     """Return all users, with the hashes of their passwords."""
-    return [_row_with_hash(user) for user in _sorted(context)]
+    return gathered(_row_with_hash(user) for user in _sorted(context))
 
 
 @USERS.over_http("GET /api/users/without-permissions", tag=ADMINISTRATOR)
-def list_without_permissions(context: AdminContext) -> list[Row]:
+def list_without_permissions(context: AdminContext) -> Slices[list[Row]]:
     """Return the users that may not open any vhost."""
-    return [_row_with_hash(user) for user in _sorted(context) if not user.permissions]
+    return gathered(_row_with_hash(user) for user in _sorted(context) if not user.permissions)
 
 
 @USERS.over_http("GET /api/users/{name}", tag=ADMINISTRATOR)

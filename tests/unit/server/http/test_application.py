@@ -51,7 +51,7 @@ def test_logins_are_counted(api: Api) -> None:
     assert api.ask("GET", "/api/auth/attempts/other@host").status == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/api/nothing", "/api/queues/%2F/a/b/c"])
+@pytest.mark.parametrize("path", ["/nothing", "/api/nothing", "/api/queues/%2F/a/b/c"])
 def test_an_unknown_path_is_not_found(api: Api, path: str) -> None:
     answer = api.ask("GET", path)
     assert (answer.status, answer.json) == (404, NOT_FOUND)
