@@ -35,7 +35,15 @@ cdef class Bits:
     cdef Py_ssize_t rows
     cdef Py_ssize_t zeros
 
-    cdef int add(self, bint value) except -1
+    cdef inline int add(self, bint value) except -1:
+        if not self._bits.used and self.zeros == (0 if value else self.rows):
+            self.rows += 1
+            self.zeros += not value
+            return 0
+        return self.add_more(value, 1)
+
+    cdef int add_more(self, bint value, Py_ssize_t more) except -1
+    cdef int _fill(self) except -1
     cdef int cut(self, Py_ssize_t rows) except -1
     cdef object finish(self, bint optional)
 
@@ -49,6 +57,7 @@ cdef class Text:
     cdef int _begin(self) except -1
     cdef int add(self, const void* data, Py_ssize_t size) except -1
     cdef int add_null(self) except -1
+    cdef int add_nulls(self, Py_ssize_t rows) except -1
     cdef int add_string(self, str text) except -1
     cdef int end_row(self) except -1
     cdef int add_checked(self, const unsigned char* p, Py_ssize_t n) except -1
@@ -64,6 +73,7 @@ cdef class Number:
 
     cdef int add(self, int64_t value) except -1
     cdef int add_null(self) except -1
+    cdef int add_nulls(self, Py_ssize_t rows) except -1
     cdef int finish(self, list into) except -1
     cdef int end(self, list nodes, list buffers) except -1
 
@@ -77,6 +87,7 @@ cdef class Map:
 
     cdef int _begin(self) except -1
     cdef int _end_row(self, bint valid) except -1
+    cdef int add_nulls(self, Py_ssize_t rows) except -1
     cdef int add(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int add_null(self) except -1
     cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1

@@ -11,7 +11,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from harebell.kernels.octets cimport u16, u32, u64, utf8
 
@@ -73,20 +73,46 @@ cdef class Bits:
     def __dealloc__(self):
         free(self._bits.data)
 
-    cdef int add(self, bint value) except -1:
-        if self.rows & 7 == 0:
-            reserve(&self._bits, 1)
-            self._bits.data[self._bits.used] = 0
-            self._bits.used += 1
-        if value:
-            self._bits.data[self._bits.used - 1] |= <char>(1 << (self.rows & 7))
-        else:
-            self.zeros += 1
-        self.rows += 1
+    cdef int add_more(self, bint value, Py_ssize_t more) except -1:
+        """Append equal rows. As long as all rows are equal there are no bits in memory."""
+        if more <= 0:
+            return 0
+        if not self._bits.used and self.zeros == (0 if value else self.rows):
+            self.rows += more
+            self.zeros += 0 if value else more
+            return 0
+        if not self._bits.used:
+            self._fill()
+        while more:
+            if self.rows & 7 == 0:
+                reserve(&self._bits, 1)
+                self._bits.data[self._bits.used] = 0
+                self._bits.used += 1
+            if value:
+                self._bits.data[self._bits.used - 1] |= <char>(1 << (self.rows & 7))
+            else:
+                self.zeros += 1
+            self.rows += 1
+            more -= 1
+        return 0
+
+    cdef int _fill(self) except -1:
+        """Make the bits of rows that are all equal."""
+        cdef Py_ssize_t size = (self.rows + 7) >> 3
+        reserve(&self._bits, size)
+        memset(self._bits.data, 0 if self.zeros else 0xFF, size)
+        self._bits.used = size
+        if self.rows & 7 and not self.zeros:
+            # The bits behind the last row are zeros.
+            self._bits.data[size - 1] = <char>((1 << (self.rows & 7)) - 1)
         return 0
 
     cdef int cut(self, Py_ssize_t rows) except -1:
         """Drop the rows from a number on."""
+        if not self._bits.used:
+            self.zeros = min(self.zeros, rows)
+            self.rows = min(self.rows, rows)
+            return 0
         while self.rows > rows:
             self.rows -= 1
             if not self._bits.data[self.rows >> 3] & (1 << (self.rows & 7)):
@@ -98,7 +124,10 @@ cdef class Bits:
     cdef object finish(self, bint optional):
         """Return the bitmap; None for an optional one without zeros."""
         cdef bint needless = optional and self.zeros == 0
-        cdef bytes bits = taken(&self._bits)
+        cdef bytes bits
+        if not self._bits.used and not needless:
+            self._fill()
+        bits = taken(&self._bits)
         self.rows = 0
         self.zeros = 0
         return None if needless else bits
@@ -139,6 +168,21 @@ cdef class Text:
         put(&self._offsets, &end, 4)
         self.valid.add(False)
         self.rows += 1
+        return 0
+
+    cdef int add_nulls(self, Py_ssize_t rows) except -1:
+        """Append nulls until there are so many rows."""
+        cdef Py_ssize_t more = rows - self.rows, row
+        cdef int32_t* ends
+        if more <= 0:
+            return 0
+        reserve(&self._offsets, more * 4)
+        ends = <int32_t*>(self._offsets.data + self._offsets.used)
+        for row in range(more):
+            ends[row] = <int32_t>self._data.used
+        self._offsets.used += more * 4
+        self.valid.add_more(False, more)
+        self.rows = rows
         return 0
 
     cdef int add_string(self, str text) except -1:
@@ -199,16 +243,27 @@ cdef class Number:
         free(self._data.data)
 
     cdef int add(self, int64_t value) except -1:
-        # The machine is little-endian, so the low bytes come first in memory.
-        put(&self._data, &value, self._width)
+        # The machine is little-endian, so the low bytes come first in memory. A copy of a constant
+        # size is one store.
+        if self._width == 8:
+            put(&self._data, &value, 8)
+        else:
+            put(&self._data, &value, 4)
         self.valid.add(True)
         return 0
 
     cdef int add_null(self) except -1:
-        cdef int64_t zero = 0
-        put(&self._data, &zero, self._width)
-        self.valid.add(False)
-        return 0
+        return self.add_nulls(self.valid.rows + 1)
+
+    cdef int add_nulls(self, Py_ssize_t rows) except -1:
+        """Append nulls until there are so many rows."""
+        cdef Py_ssize_t more = rows - self.valid.rows
+        if more <= 0:
+            return 0
+        reserve(&self._data, more * self._width)
+        memset(self._data.data + self._data.used, 0, more * self._width)
+        self._data.used += more * self._width
+        return self.valid.add_more(False, more)
 
     cdef int finish(self, list into) except -1:
         into.append(self.valid.finish(True))
@@ -263,6 +318,12 @@ cdef class Map:
 
     cdef int add_null(self) except -1:
         return self._end_row(False)
+
+    cdef int add_nulls(self, Py_ssize_t rows) except -1:
+        """Append nulls until there are so many rows."""
+        while self.valid.rows < rows:
+            self._end_row(False)
+        return 0
 
     cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1:
         """Decode a simple table; on False the caller cuts off what was added."""

@@ -1,5 +1,9 @@
 from harebell.base.message cimport Message
-from harebell.kernels.arrays cimport Bits, Map, Number, Text
+from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text
+
+cdef struct Spans:
+    Py_ssize_t at[14]
+    Py_ssize_t size[14]
 
 cdef class BatchBuilder:
     cdef readonly Py_ssize_t rows
@@ -48,6 +52,11 @@ cdef class BatchBuilder:
     cdef list _texts
     cdef list _numbers
     cdef list _kept
+    cdef Spans _spans
+    cdef Buffer _last
+    cdef int _found[14]
+    cdef int _found_count
+    cdef bint _has_table
 
     cpdef int message(self, Message message, long long position) except -1
     cpdef bint damaged(self, long long position) except -1
@@ -60,6 +69,6 @@ cdef class BatchBuilder:
     cdef bint _passes(self, long long time, const unsigned char* key, Py_ssize_t size) noexcept
     cdef int _choose_fields(self) except -1
     cdef int _add_properties(self, const unsigned char* raw, Py_ssize_t n, bint again) except -1
+    cdef int _look(self, const unsigned char* raw, Py_ssize_t n) except -1
     cdef int _add_table(self, const unsigned char* p, Py_ssize_t n, bint again) except -1
-    cdef int _add_no_table(self, bint again) except -1
     cdef int _add_json(self, const unsigned char* p, Py_ssize_t n) except -1

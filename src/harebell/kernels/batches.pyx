@@ -6,6 +6,7 @@ The pure Python twin, batches.py, has the description; both must agree byte for 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t
 from libc.stdio cimport snprintf
+from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from harebell.base.message cimport Message
@@ -38,11 +39,6 @@ _NAMES = (
     "correlation_id", "reply_to", "expiration", "message_id", "timestamp", "type", "user_id",
     "app_id", "cluster_id",
 )
-
-
-cdef struct Spans:
-    Py_ssize_t at[PROPERTIES]
-    Py_ssize_t size[PROPERTIES]
 
 
 cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept:
@@ -81,6 +77,9 @@ cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept:
 
 cdef class BatchBuilder:
     """Records in, the buffers of a record batch out; see the twin."""
+
+    def __dealloc__(self):
+        free(self._last.data)
 
     def __init__(self, columns, fields, str queue not None, headers_of, json_of, count_of,
                  convert):
@@ -267,66 +266,66 @@ cdef class BatchBuilder:
         return position < self._seen
 
     cdef int _add_properties(self, const unsigned char* raw, Py_ssize_t n, bint again) except -1:
-        cdef Spans spans
+        """Add the properties of a row. Columns that get nothing are filled up with nulls later."""
         cdef Text text
         cdef Number numbers
-        cdef bint well = split(raw, n, &spans)
         cdef Py_ssize_t at, size
-        cdef int number
+        cdef int which, number
         cdef unsigned long long seconds
-        for number in range(PROPERTIES):
-            size = spans.size[number] if well else -1
-            at = spans.at[number] if size >= 0 else 0
-            if number == HEADERS:
-                if size < 0:
-                    self._add_no_table(again)
-                else:
-                    self._add_table(raw + at, size, again)
-                continue
+        if n != self._last.used or memcmp(raw, self._last.data, n) != 0:
+            self._look(raw, n)
+        for which in range(self._found_count):
+            number = self._found[which]
+            at = self._spans.at[number]
+            size = self._spans.size[number]
             text = self._texts[number]
             if text is not None:
-                if size < 0:
-                    text.add_null()
-                else:
-                    text.add_checked(raw + at, size)
+                text.add_nulls(self.rows)
+                text.add_checked(raw + at, size)
                 continue
             numbers = self._numbers[number]
-            if numbers is None:
-                continue
-            if size < 0:
-                numbers.add_null()
-            elif number != TIME:
+            numbers.add_nulls(self.rows)
+            if number != TIME:
                 numbers.add(raw[at])
-            else:
-                seconds = u64(raw + at)
-                if seconds > _LAST_SECOND:
-                    numbers.add_null()
-                else:
-                    numbers.add(<int64_t>seconds * MICROS)
+                continue
+            seconds = u64(raw + at)
+            if seconds <= _LAST_SECOND:
+                numbers.add(<int64_t>seconds * MICROS)
+        if self._has_table:
+            self._add_table(raw + self._spans.at[HEADERS], self._spans.size[HEADERS], again)
+        elif self._counts is not None:
+            self._counts.add(self.count if self.count > 0 else again)
         return 0
 
-    cdef int _add_no_table(self, bint again) except -1:
-        if self._headers is not None:
-            self._headers.add_null()
-        if self._json is not None:
-            self._json.add_null()
-        if self._raw is not None:
-            self._raw.add_null()
-        if self._counts is not None:
-            self._counts.add(self.count if self.count > 0 else again)
+    cdef int _look(self, const unsigned char* raw, Py_ssize_t n) except -1:
+        """Find the requested properties of a list. The next row mostly has the same list."""
+        cdef bint well = split(raw, n, &self._spans)
+        cdef int number
+        self._found_count = 0
+        for number in range(PROPERTIES):
+            if (well and self._spans.size[number] >= 0
+                    and (self._texts[number] is not None or self._numbers[number] is not None)):
+                self._found[self._found_count] = number
+                self._found_count += 1
+        self._has_table = well and self._spans.size[HEADERS] >= 0
+        self._last.used = 0
+        put(&self._last, raw, n)
         return 0
 
     cdef int _add_table(self, const unsigned char* p, Py_ssize_t n, bint again) except -1:
         cdef const char* name = PyBytes_AS_STRING(COUNT_NAME)
         cdef int count = self.count if self.count > 0 else again
         if self._headers is not None:
+            self._headers.add_nulls(self.rows)
             try:
                 self._headers.add(p, n)
             except ProtocolError:
                 self._headers.add_null()
         if self._json is not None:
+            self._json.add_nulls(self.rows)
             self._add_json(p, n)
         if self._raw is not None:
+            self._raw.add_nulls(self.rows)
             self._raw.add(p, n)
         if self._counts is not None:
             if self.count == 0 and memmem(p, n, name, PyBytes_GET_SIZE(COUNT_NAME)) != NULL:
@@ -377,18 +376,23 @@ cdef class BatchBuilder:
             elif name == "delivery_count":
                 self._counts.end(nodes, buffers)
             elif name == "headers":
+                self._headers.add_nulls(rows)
                 self._headers.end(nodes, buffers)
             elif name == "headers_json":
+                self._json.add_nulls(rows)
                 self._json.end(nodes, buffers)
             elif name == "headers_raw":
+                self._raw.add_nulls(rows)
                 self._raw.end(nodes, buffers)
             elif name == "properties":
                 nodes.append((rows, 0))
                 buffers.append(None)
                 for column in self._kept:
                     if isinstance(column, Text):
+                        (<Text>column).add_nulls(rows)
                         (<Text>column).end(nodes, buffers)
                     else:
+                        (<Number>column).add_nulls(rows)
                         (<Number>column).end(nodes, buffers)
         self._begin()
         return rows, nodes, buffers

@@ -388,13 +388,16 @@ wanted = selection(",".join(COLUMNS))
 digest = hashlib.sha256()
 builder = BatchBuilder(wanted.columns, wanted.fields, "q", headers_of, json_of, count_of, None)
 rows = 0
+properties = b""
 for position in range(3000):
     if position % 37 == 0:
         builder.limit(rng.randrange(1, 60), rng.randrange(9000), rng.randrange(20000))
         builder.filter(rng.choice((None, b"", b"k")), rng.random() < 0.5, 0, rng.choice((0, 900)))
         builder.marks(position + rng.randrange(-9, 9), position, {position + 3}, {position}, None)
     key = rng.choice(("", "k", "kl", "schl\u00fcssel"))
-    made = Message("e", key, Properties(raw()), rng.randbytes(rng.randrange(300)))
+    # Mostly a message has the properties of the one before.
+    properties = raw() if rng.random() < 0.4 else properties
+    made = Message("e", key, Properties(properties), rng.randbytes(rng.randrange(300)))
     builder.count = rng.choice((0, 0, 3))
     if rng.random() < 0.5:
         made.timestamp = rng.randrange(1000)

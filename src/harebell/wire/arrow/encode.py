@@ -5,7 +5,8 @@
 
 The metadata describes the buffers: a node per array (rows, nulls) and the position of every buffer,
 children after their parents. A validity buffer without nulls is empty. A compressed buffer begins
-with its uncompressed size, eight bytes.
+with its uncompressed size, eight bytes. Buffers with equal bytes can have the same position: all
+columns without values do.
 """
 
 from __future__ import annotations
@@ -66,11 +67,21 @@ def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress |
     places = bytearray()
     body: list[bytes] = []
     at = 0
+    # The last buffer of each size, and its place: columns without values have equal ones.
+    known: dict[int, tuple[bytes, bytes]] = {}
     for buffer in buffers:
         data = buffer or b""
+        before = known.get(len(data))
+        if before is not None and before[0] == data:
+            places += before[1]
+            continue
+        size = len(data)
         if compress is not None and data:
-            data = _SIZE.pack(len(data)) + compress(data)
-        places += _PAIR.pack(at, len(data))
+            data = _SIZE.pack(size) + compress(data)
+        place = _PAIR.pack(at, len(data))
+        places += place
+        if buffer:
+            known[size] = (buffer, place)
         padding = -len(data) % _ALIGN
         if data:
             body.append(data)

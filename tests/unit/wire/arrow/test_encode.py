@@ -70,6 +70,24 @@ def test_a_batch_is_read_without_copying() -> None:
     assert data.address <= values.address < data.address + data.size
 
 
+def test_buffers_with_equal_bytes_are_sent_once() -> None:
+    rows = 1000
+    zeros, bits = bytes(4 * (rows + 1)), bytes(rows // 8)
+    alike = [buffer for _ in range(5) for buffer in (bits, bytes(len(zeros)), b"")]
+    values = b"".join(number.to_bytes(8, "little") for number in range(rows))
+    nodes = [(rows, rows)] * 5 + [(rows, 0)] * 2
+    data = record_batch(rows, nodes, [*alike, None, values, None, bytes(len(values))], None)
+    assert len(data) < len(zeros) + len(bits) + 2 * len(values) + 1000
+    names = [(f"text{number}", pa.string()) for number in range(5)]
+    schema = pa.schema([*names, ("n", pa.int64()), ("zero", pa.int64())])
+    found = pa.ipc.read_record_batch(pa.py_buffer(data), schema)
+    found.validate(full=True)
+    assert found.to_pydict() == {f"text{number}": [None] * rows for number in range(5)} | {
+        "n": list(range(rows)),
+        "zero": [0] * rows,
+    }
+
+
 def test_every_column_of_a_message_has_the_type_that_is_documented() -> None:
     made = schema(*selection(",".join(COLUMNS)).schema())
     utf8, micros = pa.string(), pa.timestamp("us", tz="UTC")
