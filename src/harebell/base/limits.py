@@ -536,6 +536,8 @@ PIPELINE_POLL_SECONDS = 0.5
 PIPELINE_BAD_ROWS = 100_000
 """Most bad rows of one micro-batch that are sent to a dead-letter exchange; more mean a wrong
 schema, and stop the pipeline."""
+TIER_CHARACTERS = 100
+"""Longest name of a stream's tier."""
 LAKE_SMALL_FILE_BYTES = 64 * 1_048_576
 """Size below which a file of an Iceberg table is merged with others."""
 LAKE_COMPACTION_BYTES = 128 * 1_048_576

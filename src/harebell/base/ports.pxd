@@ -27,7 +27,9 @@ cdef class Log:
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1
     cpdef long long pour(self, long long position, long long end, object into) except -1
-    cpdef long long retain(self, long long byte_count, long long moment) except -1
+    cpdef long long retain(
+        self, long long byte_count, long long moment, long long below=*
+    ) except -1
     cpdef int cut_at(self, long long byte_count) except -1
     cpdef int sync_soon(self) except -1
     cpdef int delete(self) except -1

@@ -175,12 +175,13 @@ class Log:
             position += 1
         return end if position >= last else position
 
-    def retain(self, byte_count: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int, below: int = -1) -> int:
         """Remove old segments, never the one that is written to; return `first()`.
 
         Args:
             byte_count: remove while the log is larger than this; 0 for no limit.
             moment: remove while the newest record of the oldest segment is older; 0 for no limit.
+            below: remove only segments whose records are below this position; -1 for all.
         """
         raise NotImplementedError
 

@@ -37,7 +37,7 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _SHOWN = 1_000
 
 
-def _address(url: str | None, flag: str = "--url") -> str:
+def address_of(url: str | None, flag: str = "--url") -> str:
     """Return a valid URL from a flag, the environment or the default."""
     address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
     try:
@@ -119,7 +119,7 @@ def archive(
 
     if (queue is None) == (exchange is None):
         raise WrongUsage("say what to keep: a queue, or --exchange NAME")
-    address, trigger = _address(url), _trigger(every)
+    address, trigger = address_of(url), _trigger(every)
     with sentences():
         if exchange is not None:
             queue = shipped.tapped(URL.parse(address), exchange, keys or ("#",))
@@ -168,9 +168,9 @@ def mirror(
     if exchange and to_queue is not None:
         raise WrongUsage("--exchange and --to-queue exclude each other")
     described = shipped.mirror(
-        _address(url),
+        address_of(url),
         queue,
-        _address(target, "--to"),
+        address_of(target, "--to"),
         exchange=exchange,
         to_queue=None if exchange else to_queue or queue,
         checkpoint=checkpoint,
@@ -219,7 +219,7 @@ def replay(
     from harebell.pipeline.builtin.replaying import replay as replayed
 
     choice = Choice(_condition(where), since, until, skip)
-    broker = URL.parse(_address(url))
+    broker = URL.parse(address_of(url))
     table = _pinned(lake, catalog, warehouse)
     if checkpoint is not None and not dry_run:
         _replay_once(checkpoint, table, choice, exchange, routing_key, rate, broker, master)
@@ -342,7 +342,7 @@ def _settle(
 
     verb = "RETRY" if retry else "DELETE"
     settlement = SettleStatement(verb, queue, where, None, {"value": value} if value else {})
-    broker = URL.parse(_address(url))
+    broker = URL.parse(address_of(url))
     with sentences(), session("harebell triage", master) as spark:
         done = settle(spark, settlement, broker)
     what = "published again where they came from" if retry else "discarded"
@@ -389,7 +389,7 @@ def stats(
             raise WrongUsage(
                 f"--every shows tables, not {output}; --to DIRECTORY keeps the windows"
             )
-        _watch(queue, seconds, keys, _trigger(every), directory, _address(url), (master, metrics))
+        _watch(queue, seconds, keys, _trigger(every), directory, address_of(url), (master, metrics))
         return
     for flag, given in (("--to", directory), ("--metrics", metrics)):
         if given is not None:
@@ -426,7 +426,7 @@ def _watch(
 def _show(selection: Any, url: str | None, output: str, master: str | None) -> None:
     from harebell.pipeline.sql.queries import select
 
-    address = _address(url)
+    address = address_of(url)
     with sentences(), session("harebell look", master) as spark:
         print_rows(select(spark, selection, address, Path()), _SHOWN, output)
 

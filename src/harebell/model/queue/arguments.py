@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.base.limits import RETRY_DELAYS
+from harebell.base.limits import RETRY_DELAYS, TIER_CHARACTERS
 from harebell.model.equivalence import check_arguments, shown, type_name
 from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
 from harebell.model.resource import precondition
@@ -19,6 +19,7 @@ from harebell.model.resource import precondition
 QUEUE_TYPE = "x-queue-type"
 MAX_PRIORITY = "x-max-priority"
 SEGMENT_SIZE = "x-stream-max-segment-size-bytes"
+TIER = "x-tier"
 DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 SINGLE_ACTIVE = "x-single-active-consumer"
@@ -55,6 +56,7 @@ COMPARED = (
     "x-consumer-disconnected-timeout",
     "x-max-age",
     SEGMENT_SIZE,
+    TIER,
     "x-stream-filter-size-bytes",
     "x-initial-cluster-size",
     STREAM_EXPIRES,
@@ -114,6 +116,10 @@ def _one_of(words: tuple[str, ...], problem: str) -> Check:
 
 def _age(value: Any) -> Problem:
     return _text(value) or (None if span_ms(value) else "invalid_max_age")
+
+
+def _tier(value: Any) -> Problem:
+    return _text(value) or (None if 0 < len(value) <= TIER_CHARACTERS else "invalid_tier")
 
 
 def _version(value: Any) -> Problem:
@@ -211,6 +217,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-max-age": ((STREAM,), _age),
     STREAM_EXPIRES: ((STREAM,), _number(1, _TEN_YEARS_MS)),
     SEGMENT_SIZE: ((STREAM,), _COUNT),
+    TIER: ((STREAM,), _tier),
     "x-stream-filter-size-bytes": ((STREAM,), _COUNT),
 }
 """Arguments, the types that know them, and what values they take."""
@@ -410,7 +417,7 @@ _ACTED_ON = {
         CONSUMER_TIMEOUT,
         *_LENGTHS,
     ),
-    STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_SIZE),
+    STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_SIZE, TIER),
 }
 
 

@@ -32,6 +32,7 @@ cdef class StreamQueue(Queue):
     cdef long long _segment_bytes
     cdef long long _max_bytes
     cdef long long _max_age
+    cdef str _tier
     cdef long long _grown
     cdef long long _visible
     cdef long long _safe

@@ -135,6 +135,7 @@ class StreamQueue(Queue):
         self._segment_bytes = segment_bytes
         self._max_bytes = 0
         self._max_age = 0
+        self._tier = ""
         self._grown = 0
         # What is on disk, and the visible part of it: without the rows of an open batch.
         self._safe = self._visible = log.end()
@@ -176,6 +177,7 @@ class StreamQueue(Queue):
         """Set the retention: how many bytes are kept, and for how long."""
         self._max_bytes = settings.get("max-length-bytes", 0)
         self._max_age = span_ms(settings.get("max-age", "")) or 0
+        self._tier = settings.get("tier", "")
         wanted = settings.get("stream-max-segment-size-bytes", 0) or self._declared_bytes
         if wanted != self._declared_bytes:
             wanted = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
@@ -301,11 +303,16 @@ class StreamQueue(Queue):
         self._tracking.write()
 
     def _retain(self) -> int:
-        """Remove whole segments that exceed the size or age limit."""
+        """Remove whole segments that exceed the size or age limit.
+
+        With a tier only those whose messages it has: the offset that its consumer tag has
+        acknowledged says how far it is.
+        """
         self._grown = 0
         if self._max_bytes or self._max_age:
             moment = max(self._clock.ms - self._max_age, 0) if self._max_age else 0
-            self._log.retain(self._max_bytes, moment)
+            below = self._tracking.offset_of(self._tier) + 1 if self._tier else -1
+            self._log.retain(self._max_bytes, moment, below)
             self._share()
         return 0
 

@@ -61,6 +61,11 @@ class Tracking:
             self._offsets.append(NOTHING)
         return number, self._offsets[number]
 
+    def offset_of(self, tag: str) -> int:
+        """Return the last acknowledged offset of a tag; -1 if there is none."""
+        number = self._numbers.get(tag)
+        return NOTHING if number is None else self._offsets[number]
+
     def acknowledged(self, number: int, offset: int) -> None:
         """Note the offset that a consumer acknowledged."""
         if offset > self._offsets[number]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harebell.base.durability import parse_durability
+from harebell.base.limits import TIER_CHARACTERS
 from harebell.base.patterns import search_for
 from harebell.model.equivalence import term
 from harebell.model.queue.arguments import (
@@ -101,6 +102,10 @@ def _age(value: Any) -> bool:
     return isinstance(value, str) and bool(span_ms(value))
 
 
+def _name_of_tier(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= TIER_CHARACTERS
+
+
 _BOTH = (CLASSIC, QUORUM)
 # RabbitMQ 4.0 removed mirrored queues, but the definitions of 3.13 often have these keys.
 _MIRRORED = (CLASSIC,)
@@ -172,6 +177,7 @@ KEYS: dict[str, Key] = {
     "stream-max-segment-size-bytes": Key(
         (STREAM,), _within(0, SEGMENT_MAX_BYTES), "a valid segment size"
     ),
+    "tier": Key((STREAM,), _name_of_tier, "a valid tier name"),
     "stream-filter-size-bytes": Key((STREAM,), _within(16, 255), "a valid filter size"),
 }
 """All settings of policies."""

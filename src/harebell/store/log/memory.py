@@ -120,7 +120,7 @@ class MemoryLog(Log):
         """Return the first position: append times are not kept."""
         return self.first()
 
-    def retain(self, byte_count: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int, below: int = -1) -> int:
         """Do nothing: there are no segments."""
         return self.first()
 

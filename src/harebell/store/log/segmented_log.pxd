@@ -68,7 +68,9 @@ cdef class SegmentedLog(Log):
         segment=Segment, low="long long", high="long long", middle="long long", there="long long"
     )
     cpdef long long at_time(self, long long moment) except -1
-    cpdef long long retain(self, long long byte_count, long long moment) except -1
+    cpdef long long retain(
+        self, long long byte_count, long long moment, long long below=*
+    ) except -1
     cdef int _emptied(self, Segment segment) except -1
     cdef int _leave(self, Segment segment) except -1
     cpdef int release(self, Segment segment, long long byte_count) except -1

@@ -240,12 +240,14 @@ class SegmentedLog(Log):
 
     # --- remove segments ------------------------------------------------------------------------
 
-    def retain(self, byte_count: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int, below: int = -1) -> int:
         """Remove old segments, never the one that is written to; return `first()`."""
         total = self.byte_count() if byte_count else 0
         while len(self.segments) > 1:
             oldest = self.segments[0]
             if not ((byte_count and total > byte_count) or (moment and oldest.newest < moment)):
+                break
+            if 0 <= below < oldest.positions.end():
                 break
             total -= oldest.end()
             self._live -= oldest.positions.settle_range(oldest.first, oldest.positions.end())

@@ -76,12 +76,14 @@ class PreparedLog(MemoryLog):
     def byte_count(self) -> int:
         return sum(self.sizes[position] for position in range(self.first(), self.end()))
 
-    def retain(self, byte_count: int, moment: int) -> int:
+    def retain(self, byte_count: int, moment: int, below: int = -1) -> int:
         while self.first() // self.per_segment < (self.end() - 1) // self.per_segment:
             after = (self.first() // self.per_segment + 1) * self.per_segment
             if not (byte_count and self.byte_count() > byte_count) and not (
                 moment and self.times[after - 1] < moment
             ):
+                break
+            if 0 <= below < after:
                 break
             self.settle_range(self.first(), after)
         return self.first()

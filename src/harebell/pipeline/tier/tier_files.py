@@ -1,0 +1,226 @@
+"""The Parquet files of a tier, on a path or in an object store.
+
+    <place>/part-<first>-<end>-<rows>-<checksum>.parquet    offsets from first to before end
+    <place>/_tier/tier.json                                 the stream, and the identity of its log
+    <place>/_tier/<uuid>.parquet                            a file that is not verified yet
+
+A file is written under a name that readers ignore, read back, compared by checksum and by its
+offsets, and only then renamed. So every file with the name of a part is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harebell.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HIDDEN = "_tier"
+_ABOUT = "tier.json"
+_PART = re.compile(r"part-(\d{20})-(\d{20})-(\d+)-([0-9a-f]{64})\.parquet")
+_PASSWORD = re.compile(r"://[^/@\s]*@")
+
+
+@dataclass(frozen=True)
+class TierPart:
+    """A file of a tier.
+
+    Args:
+        name: its name.
+        first: its first offset.
+        end: the offset after its last.
+        rows: number of its messages.
+        checksum: SHA-256 of the file.
+    """
+
+    name: str
+    first: int
+    end: int
+    rows: int
+    checksum: str
+
+
+class TierFiles:
+    """The files of one tier.
+
+    Args:
+        place: a path, or an address such as s3://bucket/events.
+    """
+
+    def __init__(self, place: str) -> None:
+        from pyarrow import fs
+
+        self._place = _PASSWORD.sub("://***@", place)
+        with self._one_sentence():
+            if "://" in place:
+                self._files, self._base = fs.FileSystem.from_uri(place)
+            else:
+                self._files = fs.LocalFileSystem()
+                self._base = str(Path(place).expanduser().resolve())
+        self._local = isinstance(self._files, fs.LocalFileSystem)
+
+    def belongs_to(self, vhost: str, stream: str, generation: str) -> None:
+        """Check that the place is of this stream; an empty place becomes its.
+
+        Raises:
+            PipelineError: it is of another stream, or cannot be used.
+        """
+        about = {"vhost": vhost, "stream": stream, "generation": generation}
+        with self._one_sentence():
+            stored = self._read(f"{_HIDDEN}/{_ABOUT}")
+            if stored is None:
+                self._files.create_dir(f"{self._base}/{_HIDDEN}", recursive=True)
+                self._write(f"{_HIDDEN}/{_ABOUT}", json.dumps(about).encode())
+                return
+            found = json.loads(stored)
+        if found != about:
+            which = (
+                f"an earlier stream {stream} that was deleted"
+                if (found["vhost"], found["stream"]) == (vhost, stream)
+                else f"the stream {found['stream']} in vhost {found['vhost']}"
+            )
+            raise PipelineError(f"{self._place} has messages of {which}: use another place")
+
+    def parts(self) -> list[TierPart]:
+        """Return the files, in the order of their offsets.
+
+        Raises:
+            PipelineError: two of them overlap, or the place cannot be read.
+        """
+        from pyarrow import fs
+
+        with self._one_sentence():
+            listed = self._files.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
+        found = []
+        for info in listed:
+            match = _PART.fullmatch(info.base_name)
+            if match is not None:
+                first, end, rows = (int(match[number]) for number in (1, 2, 3))
+                found.append(TierPart(info.base_name, first, end, rows, match[4]))
+        found.sort(key=lambda part: part.first)
+        for before, after in itertools.pairwise(found):
+            if after.first < before.end:
+                raise PipelineError(
+                    f"the files {before.name} and {after.name} in {self._place} have the same "
+                    "messages: two jobs wrote there; remove the one whose offsets others have"
+                )
+        return found
+
+    def add(self, rows: pa.Table, first: int, end: int) -> TierPart:
+        """Write, verify and publish a file.
+
+        Args:
+            rows: its messages.
+            first: its first offset.
+            end: the offset after its last.
+
+        Raises:
+            PipelineError: it cannot be written, or is not what was written.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        out = pa.BufferOutputStream()
+        pq.write_table(rows, out, compression="zstd")
+        data = out.getvalue()
+        checksum = hashlib.sha256(data).hexdigest()
+        part = TierPart(
+            f"part-{first:020}-{end:020}-{rows.num_rows}-{checksum}.parquet",
+            *(first, end, rows.num_rows, checksum),
+        )
+        hidden = f"{_HIDDEN}/{uuid.uuid4().hex}.parquet"
+        with self._one_sentence():
+            self._write(hidden, data)
+            try:
+                self._verify(hidden, part)
+            except BaseException:
+                self._files.delete_file(f"{self._base}/{hidden}")
+                raise
+            self._files.move(f"{self._base}/{hidden}", f"{self._base}/{part.name}")
+            self._sync("")
+        return part
+
+    def verify(self, part: TierPart) -> None:
+        """Read a file back, and compare it with its name.
+
+        Raises:
+            PipelineError: it is damaged, or cannot be read.
+        """
+        with self._one_sentence():
+            self._verify(part.name, part)
+
+    def clear(self) -> None:
+        """Remove files that were not verified: those of jobs that were killed."""
+        from pyarrow import fs
+
+        with self._one_sentence():
+            selector = fs.FileSelector(f"{self._base}/{_HIDDEN}", allow_not_found=True)
+            for info in self._files.get_file_info(selector):
+                if info.base_name.endswith(".parquet"):
+                    self._files.delete_file(info.path)
+
+    def _verify(self, name: str, part: TierPart) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        data = self._read(name)
+        if data is None or hashlib.sha256(data).hexdigest() != part.checksum:
+            raise PipelineError(
+                f"the file {name} in {self._place} is not what was written to it: its checksum "
+                "differs"
+            )
+        offsets = pq.read_table(pa.BufferReader(data))["offset"]
+        span = (pc.min(offsets).as_py(), pc.max(offsets).as_py() + 1, len(offsets))
+        if span != (part.first, part.end, part.rows):
+            raise PipelineError(
+                f"the file {name} in {self._place} has {span[2]} messages from offset {span[0]} to "
+                f"{span[1] - 1}, and should have {part.rows} from {part.first} to {part.end - 1}"
+            )
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            with self._files.open_input_stream(f"{self._base}/{name}") as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+
+    def _write(self, name: str, data: Any) -> None:
+        with self._files.open_output_stream(f"{self._base}/{name}") as file:
+            file.write(data)
+        self._sync(name)
+
+    def _sync(self, name: str) -> None:
+        """Sync a file or the directory; an object store has done it when it answers."""
+        if self._local:
+            descriptor = os.open(Path(self._base, name), os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def _one_sentence(self) -> Iterator[None]:
+        """Convert errors of the file system or the object store."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+            raise PipelineError(
+                f"the tier {self._place} cannot be used: {_PASSWORD.sub('://***@', reason)}; no "
+                "message is lost: the stream keeps what the tier does not have"
+            ) from error

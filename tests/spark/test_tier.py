@@ -1,0 +1,176 @@
+"""`harebell lake tier`: a stream in Parquet files, complete over kills, before retention acts."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from harebell.client import blocking
+from tests.patience import eventually
+from tests.running import command, environment
+
+pytestmark = pytest.mark.timeout(900)
+SEGMENT = 65_536
+BODY = b"x" * 500
+
+
+class Stream:
+    """A stream with small segments, and its tier.
+
+    Args:
+        url: the broker.
+        name: of the stream.
+        directory: for the tier.
+        tier: the argument x-tier; "" for none.
+    """
+
+    def __init__(self, url: str, name: str, directory: Path, tier: str) -> None:
+        self.url = url
+        self.name = name
+        self.directory = directory
+        self.place = directory / "tier"
+        self.sent = 0
+        arguments = {
+            "x-queue-type": "stream",
+            "x-max-length-bytes": 2 * SEGMENT,
+            "x-stream-max-segment-size-bytes": SEGMENT,
+        }
+        with blocking.connect(url) as connection:
+            channel = connection.channel()
+            channel.delete_queue(name)
+            channel.declare_queue(
+                name, durable=True, arguments=arguments | ({"x-tier": tier} if tier else {})
+            )
+
+    def publish(self, count: int) -> None:
+        bodies = [b"%d " % number + BODY for number in range(self.sent, self.sent + count)]
+        with blocking.connect(self.url) as connection:
+            connection.channel().publish_many(
+                bodies, routing_key=self.name, headers={"region": "eu"}
+            )
+        self.sent += count
+
+    def first(self) -> int:
+        """The first offset that the stream still has."""
+        with blocking.connect(self.url) as connection:
+            return connection.channel().span(self.name).first
+
+    def job(self, *flags: str) -> subprocess.Popen[str]:
+        words = [command(), "lake", "tier", self.name, "--to", "tier", "--url", self.url, *flags]
+        return subprocess.Popen(
+            words,
+            env=environment({}),
+            cwd=self.directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *flags: str) -> tuple[int, str]:
+        job = self.job(*flags)
+        output, _ = job.communicate(timeout=300)
+        return job.returncode, output
+
+    def tiered(self) -> list[int]:
+        """The offsets in the files, in their order."""
+        files = sorted(self.place.glob("part-*.parquet"))
+        return [offset for file in files for offset in pq.read_table(file)["offset"].to_pylist()]
+
+
+@pytest.fixture
+def stream(broker_url: str, queue: str, tmp_path: Path) -> Iterator[Stream]:
+    return Stream(broker_url, queue, tmp_path, "tier")
+
+
+def test_retention_waits_for_the_tier_and_spark_reads_it_without_the_broker(
+    stream: Stream, spark: SparkSession
+) -> None:
+    stream.publish(1_000)
+    time.sleep(2)
+    assert stream.first() == 0
+    code, output = stream.run()
+    assert (code, output.splitlines()[-1]) == (
+        0,
+        f"1000 messages of stream '{stream.name}' copied; the tier has 1000",
+    )
+    stream.publish(200)
+    assert eventually(lambda: stream.first() > 0, 60)
+    assert stream.first() <= 1_000
+    assert stream.run()[0] == 0
+    assert stream.tiered() == list(range(1_200))
+    rows = spark.read.parquet(str(stream.place)).orderBy("offset").collect()
+    assert [int(row["value"].split()[0]) for row in rows] == list(range(1_200))
+    assert rows[7]["headers"] == {"region": "eu"}
+    assert rows[7]["routing_key"] == rows[7]["queue"] == stream.name
+    assert rows[7]["timestamp"] is not None
+
+
+def test_a_job_that_is_killed_leaves_whole_files_and_the_next_one_goes_on(stream: Stream) -> None:
+    for _ in range(4):
+        stream.publish(2_000)
+        job = stream.job("--file-bytes", "100000")
+        time.sleep(random.uniform(1.0, 5.0))
+        os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
+        assert stream.tiered() == list(range(len(stream.tiered())))
+    # The broker notices after a while that the connection of the last one is gone.
+    assert eventually(lambda: stream.run("--file-bytes", "100000")[0] == 0, 120)
+    assert stream.tiered() == list(range(8_000))
+    assert not list((stream.place / "_tier").glob("*.parquet"))
+
+
+def test_what_is_wrong_with_a_tier_is_one_sentence_and_the_stream_keeps_its_messages(
+    stream: Stream, broker_url: str, tmp_path: Path
+) -> None:
+    stream.publish(500)
+    for place, said in (
+        ("/proc/tier", "the tier /proc/tier cannot be used: "),
+        ("s4://bucket/x", "the tier s4://bucket/x cannot be used: "),
+    ):
+        code, output = stream.run("--to", place)
+        assert code == 1
+        assert said in output
+        assert output.count("\n") == 1
+    assert stream.first() == 0
+    assert stream.run()[0] == 0
+    (file,) = stream.place.glob("part-*.parquet")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9] + b"damaged!!")
+    code, output = stream.run()
+    assert code == 1
+    assert "is not what was written to it: its checksum differs" in output
+    file.write_bytes(whole)
+    stream.publish(10)
+    with stream.job("--every", "1s") as running:
+        assert running.stdout is not None
+        assert "10 messages from offset 500" in running.stdout.readline()
+        assert "another job copies" in stream.run()[1]
+        running.kill()
+    again = Stream(broker_url, stream.name, tmp_path, "")
+    again.publish(10)
+    assert eventually(lambda: "an earlier stream" in again.run()[1], 60)
+
+
+def test_messages_that_went_before_the_tier_had_them_are_told(
+    broker_url: str, queue: str, tmp_path: Path
+) -> None:
+    stream = Stream(broker_url, queue, tmp_path, "")
+    stream.publish(100)
+    assert stream.run()[0] == 0
+    stream.publish(2_000)
+    assert eventually(lambda: stream.first() > 100, 60)
+    code, output = stream.run()
+    assert code == 1
+    assert f"the messages 100 to {stream.first() - 1} of the stream {queue} went before" in output
+    assert stream.run("--accept-gap")[0] == 0
+    assert stream.tiered() == [*range(100), *range(stream.first(), 2_100)]
