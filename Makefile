@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
 # Of these, tests of packages without a compiled module, which administer, configure and serve: they
 # run compiled only, as users run them.
-ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark $(addprefix server/,config control http logs metrics net statistics)))
+ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark testing $(addprefix server/,config control http logs metrics net statistics)))
 # Tests that kill, starve and break the broker that users run, which is the compiled one.
 NATIVE := $(wildcard tests/robustness)
 # Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these

@@ -13,7 +13,7 @@ import pytest
 
 from harebell.client.blocking import connect
 from tests.cli.conftest import done, error_of, run, run_harebell
-from tests.running import DidNotStartError, RunningBroker, running_broker
+from tests.running import DidNotStart, RunningBroker, running_broker
 
 
 def fill(broker: RunningBroker) -> None:
@@ -95,7 +95,7 @@ def test_a_broker_does_not_start_with_definitions_that_are_wrong(
     tmp_path: Path, document: Any, sentence: str
 ) -> None:
     path = written(tmp_path, document)
-    with pytest.raises(DidNotStartError, match="cannot be loaded") as caught:
+    with pytest.raises(DidNotStart, match="cannot be loaded") as caught:
         RunningBroker("--load-definitions", str(path))
     assert sentence in str(caught.value)
     assert caught.value.code == 1
@@ -105,7 +105,7 @@ def test_a_start_that_failed_has_changed_nothing(tmp_path: Path) -> None:
     where = ["--data-dir", str(tmp_path / "data")]
     users = [{"name": "ann", "password": "secret"}]
     path = written(tmp_path, {"users": users, "queues": [{"name": "q", "vhost": "v"}]})
-    with pytest.raises(DidNotStartError):
+    with pytest.raises(DidNotStart):
         RunningBroker(*where, "--load-definitions", str(path))
     with running_broker(*where) as broker:
         document = json.loads(done(broker, "definitions", "export"))

@@ -22,7 +22,7 @@ def life(
     """A broker for the length of a block; what is left of it at the end is killed.
 
     Raises:
-        DidNotStartError: it ended before it was ready.
+        DidNotStart: it ended before it was ready.
     """
     broker = RunningBroker("--data-dir", str(data_dir), *flags, env=env, prefix=prefix)
     try:

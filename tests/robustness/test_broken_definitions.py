@@ -20,7 +20,7 @@ from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.swift import Link
-from tests.running import DidNotStartError
+from tests.running import DidNotStart
 
 EXCHANGE = "things"
 COUNT = 25
@@ -119,7 +119,7 @@ def _one(data: Path, call: str, error: str, number: int, *, waits: bool) -> bool
                 assert NAME in broker.log, f"{where}: the log does not name it\n{broker.log}"
             assert "Traceback" not in broker.log, f"{where}\n{broker.log}"
             kill(broker)
-    except DidNotStartError as stopped:
+    except DidNotStart as stopped:
         refused = str(stopped)
     assert not refused or (NAME in refused and "Traceback" not in refused), f"{where}: {refused}"
     with life(data) as broker:

@@ -17,7 +17,7 @@ from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
 from tests.robustness.swift import Envelope, Link, body_of
-from tests.running import DidNotStartError
+from tests.running import DidNotStart
 
 EXIT_CODE = 74
 
@@ -109,7 +109,7 @@ def test_nothing_of_a_failed_sync_of_many_queues_is_confirmed(tmp_path: Path) ->
 
 def test_a_sync_that_fails_at_the_start_ends_it_with_a_sentence(tmp_path: Path) -> None:
     command = strace.fail_at("fdatasync", "EIO", 1)
-    with pytest.raises(DidNotStartError) as caught, life(tmp_path / "data", prefix=command):
+    with pytest.raises(DidNotStart) as caught, life(tmp_path / "data", prefix=command):
         pass
     assert caught.value.code == 1
     assert "Error: cannot use " in str(caught.value)

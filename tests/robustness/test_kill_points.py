@@ -22,7 +22,7 @@ from tests.counts import VARIABLE
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
-from tests.running import DidNotStartError
+from tests.running import DidNotStart
 
 # Every run has points of its own, and each share of them is one of every kind at least. Uncompiled
 # it is the same code, and every life takes longer.
@@ -88,7 +88,7 @@ class Points:
                 end_at = time.monotonic() + self.seconds
                 self._load.run(broker.port, end_at, lambda: kill(broker))
                 assert "Traceback" not in broker.log, broker.log
-        except DidNotStartError as error:
+        except DidNotStart as error:
             if error.code != KILLED:
                 raise
             return True
@@ -183,7 +183,7 @@ def test_nothing_confirmed_is_lost_at_many_calls(
 def test_a_broker_is_killed_at_the_call_that_was_asked_for(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     command = strace.log_to(strace.kill_at("write", 3), trace)
-    with pytest.raises(DidNotStartError) as caught, life(tmp_path / "data", prefix=command):
+    with pytest.raises(DidNotStart) as caught, life(tmp_path / "data", prefix=command):
         pass
     assert caught.value.code == KILLED
     calls = Counter(_LINE.findall(trace.read_text()))

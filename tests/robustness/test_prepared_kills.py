@@ -12,7 +12,7 @@ import pytest
 from tests.robustness import strace
 from tests.robustness.lives import life
 from tests.robustness.prepared_lives import Branches, LostError
-from tests.running import DidNotStartError
+from tests.running import DidNotStart
 
 POINTS = 10
 SOAK_POINTS = 400
@@ -38,7 +38,7 @@ def _lives(directory: Path, seed: int, points: int) -> Branches:
                     branches.live(broker.port)
                 assert broker.process.wait(60) == -signal.SIGKILL, broker.log
                 assert "Traceback" not in broker.log, broker.log
-        except DidNotStartError as error:
+        except DidNotStart as error:
             if error.code != -signal.SIGKILL:
                 raise
     with life(data_dir, *_FLAGS) as broker:

@@ -14,7 +14,7 @@ from harebell.client import blocking
 from harebell.client.errors import ConnectionFailed, ConnectionLost
 from tests.robustness import strace
 from tests.robustness.lives import life
-from tests.running import DidNotStartError
+from tests.running import DidNotStart
 
 POINTS = 4
 SOAK_POINTS = 100
@@ -107,7 +107,7 @@ def _lives(directory: Path, seed: int, points: int) -> _Sender:
                     sender.live(broker.address(), _MOST_BATCHES)
                 assert broker.process.wait(60) == -signal.SIGKILL, broker.log
                 assert "Traceback" not in broker.log, broker.log
-        except DidNotStartError as error:
+        except DidNotStart as error:
             if error.code != -signal.SIGKILL:
                 raise
     with life(data_dir, *_FLAGS) as broker:

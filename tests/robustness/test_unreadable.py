@@ -13,11 +13,11 @@ from harebell.client.blocking import connect
 from harebell.store.definitions import NAME
 from tests.robustness import strace
 from tests.robustness.lives import life, segments
-from tests.running import DidNotStartError, RunningBroker, command
+from tests.running import DidNotStart, RunningBroker, command
 
 
-def refused(directory: Path, prefix: Sequence[str]) -> DidNotStartError:
-    with pytest.raises(DidNotStartError) as caught:
+def refused(directory: Path, prefix: Sequence[str]) -> DidNotStart:
+    with pytest.raises(DidNotStart) as caught:
         RunningBroker("--data-dir", str(directory), prefix=prefix)
     return caught.value
 

@@ -32,7 +32,7 @@ REPLACED = {
     r"\bmends?\b": "corrects, fixes, repairs",
     r"\bvouch": "verifies",
     r"\bqueue kind\b": "queue type",
-    r"\bsub-?scribers?\b": "consumer",
+    r"\bsub-?scribers?\b(?!\()": "consumer",
     r"\bfolders?\b": "directory",
 }
 """Words that pages do not use, and what to write instead: see docs/GLOSSARY.md."""

@@ -61,6 +61,7 @@ from harebell.server.statistics import node
 from harebell.server.statistics.planning import plan_of
 from harebell.server.statistics.sampler import Sampler
 from harebell.server.statistics.sampling import Sampling
+from harebell.server.time_source import Cancellable, MachineTime, TimeSource
 
 if TYPE_CHECKING:
     from harebell.server.backends.configured import Backends
@@ -81,23 +82,32 @@ class App:
         config: the configuration.
         logger: writes log lines.
         closed: after a reset, the AMQP listeners that are opened when the broker is started.
+        time_source: the clocks; None for those of the machine.
+        leave: ends the process with an exit code when the disk has failed.
 
     Raises:
         StoreError: the data directory is in use or unusable; the text is for the user.
     """
 
     def __init__(
-        self, config: Config, logger: Logger, closed: list[Listener] | None = None
+        self,
+        config: Config,
+        logger: Logger,
+        closed: list[Listener] | None = None,
+        time_source: TimeSource | None = None,
+        leave: Callable[[int], object] = os._exit,
     ) -> None:
         self.config = config
-        self.clock: Callable[[], float] = time.monotonic
+        self._time = time_source or MachineTime()
+        self._leave = leave
+        self.clock: Callable[[], float] = self._time.monotonic
         self.loop = asyncio.get_running_loop()
         host = platform.node() or "localhost"
         self.node = node_name(config)
         self.logger = PublishedLog(logger, self.loop, config, self.node)
         self.started_at = self.clock()
         gauge = Gauge(memory_octets(config.memory_high_watermark))
-        self.storage = Storage(config, gauge, self.logger.write)
+        self.storage = Storage(config, gauge, self.logger.write, self._time)
         self.wall = self.storage.wall
         segments, self.most_connections = shares(most_open())
         self.storage.store.handles.allow(segments)
@@ -113,13 +123,13 @@ class App:
             node=self.node,
             # "" declares classic queues without adding `x-queue-type` to their arguments.
             default_queue_type=config.default_queue_type.replace("classic", ""),
-            work=Work(self.clock),
+            work=Work(time.monotonic),
         )
         self.storage.store.work = self.broker.work
         self.logger.exchange = self.broker.log
         self.logger.flush = self.flush_soon
         self.timers = self.broker.timers
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: Cancellable | None = None
         self.registry = ConnectionRegistry(gauge, self.broker.work)
         self.registry.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
         self.registry.pending_logins.most = config.unauthenticated_connection_max
@@ -146,7 +156,7 @@ class App:
         self.http_listeners: list[HttpListener] = []
         self.tls: ServerTls | None = None
         self._flushing = False
-        self._ticking: asyncio.TimerHandle | None = None
+        self._ticking: Cancellable | None = None
         self._tick_due = 0.0
         self.lag = Histogram(LAG_SECONDS)
         self._trimmer = Trimmer()
@@ -302,7 +312,7 @@ class App:
         """
         self.logger.write("error", f"cannot be made durable, the broker ends: {error}")
         self.logger.close()
-        os._exit(limits.EXIT_DISK)
+        self._leave(limits.EXIT_DISK)
 
     # --- start and stop ---------------------------------------------------------------------------
 
@@ -345,11 +355,14 @@ class App:
             lambda: self._metrics_source(context.login_attempts),
             self._trouble,
         )
-        self._look_at_disk()
+        self.look_at_disk()
         self.timers.wake = self._wake_at
         self._wake_at(self.timers.due)
         self.flusher.look()
         self._tick_later()
+
+    def obey_signals(self) -> None:
+        """End at SIGTERM and SIGINT, and reload at SIGHUP."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._terminate)
         self.loop.add_signal_handler(signal.SIGHUP, self._hang_up)
@@ -438,22 +451,23 @@ class App:
         for connection in list(self.registry.connections):
             connection.force_close(reason, now)
         self.flush_soon()
-        await self._let_them_read(now)
+        await self._let_them_read()
         for connection in list(self.registry.connections):
             if connection.transport is not None:
                 connection.transport.abort()
 
-    async def _let_them_read(self, began: float) -> None:
+    async def _let_them_read(self) -> None:
         """Wait until all output is in the kernel and long operations are finished.
 
         `SHUTDOWN_QUIET_SECONDS` is the time for peers to answer connection.close;
         `shutdown_grace_seconds` is the upper limit. The kernel delivers what it has accepted even
         after the socket is closed.
         """
+        began = time.monotonic()
         until = began + self.config.shutdown_grace_seconds
         quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)
         turns = self.registry.turns
-        while (self.registry.connections or turns.busy) and (now := self.clock()) < until:
+        while (self.registry.connections or turns.busy) and (now := time.monotonic()) < until:
             if (
                 now >= quiet
                 and not turns.busy
@@ -532,11 +546,11 @@ class App:
         self.registry.relieve()
         self.flusher.look()
         dirty = in_turns(self.registry.take_dirty())
-        until = now + limits.WRITE_TURN_SECONDS
+        until = time.monotonic() + limits.WRITE_TURN_SECONDS
         for at, connection in enumerate(dirty):
             if connection.transport is not None:
                 connection.transport.flush(now)
-            if at % _LOOK_WRITES == _LOOK_WRITES - 1 and self.clock() > until:
+            if at % _LOOK_WRITES == _LOOK_WRITES - 1 and time.monotonic() > until:
                 self.registry.dirty_again(dirty[at + 1 :])
                 break
         if self.registry.dirty:
@@ -549,7 +563,7 @@ class App:
         delay = (due - self.wall.steady) / _MS
         self._alarm = None
         if delay < limits.TICK_SECONDS * 2:
-            self._alarm = self.loop.call_later(max(delay, 0.0), self._run_timers)
+            self._alarm = self._time.call_later(max(delay, 0.0), self._run_timers)
 
     def run_due(self) -> None:
         """Run the due timers within the work budget of this turn."""
@@ -575,7 +589,7 @@ class App:
         if late > limits.TICK_LATE_SECONDS:
             self._excuse(late)
         self.storage.set_clock()
-        self._look_at_disk()
+        self.look_at_disk()
         if self.tls is not None:
             self.tls.look()
         for connection in list(self.registry.connections):
@@ -598,7 +612,7 @@ class App:
 
     def _tick_later(self) -> None:
         self._tick_due = self.clock() + limits.TICK_SECONDS
-        self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
+        self._ticking = self._time.call_later(limits.TICK_SECONDS, self._tick)
 
     def _excuse(self, late: float) -> None:
         """Extend heartbeat and acknowledgement deadlines after the process was stopped or starved.
@@ -610,7 +624,7 @@ class App:
             connection.excuse(late)
         self.overdue.excuse(late)
 
-    def _look_at_disk(self) -> None:
+    def look_at_disk(self) -> None:
         """Block publishers while the free space is below `disk_free_limit`."""
         storage = self.storage
         low = self.broker.stages.set_low(storage.low())
@@ -687,6 +701,7 @@ async def _serve(
         app = App(config, logger)
         app.again = again
         await app.start()
+        app.obey_signals()
         bound_collections()
         keep_heap()
         # Warnings of the start must appear before the line "Server startup complete".
@@ -702,6 +717,7 @@ async def _serve(
             app = App(app.config, logger, app.service.closed)
             app.again = again
             await app.start()
+            app.obey_signals()
             resetting.set_result(None)
             await app.wait()
             await app.stop()

@@ -19,6 +19,7 @@ from harebell.server.disk.damage import Damage
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.disk.reserve import FULL, Reserve
 from harebell.server.disk.syncfs import whole_sync
+from harebell.server.time_source import MachineTime, TimeSource
 from harebell.store.definitions import open_definitions
 from harebell.store.disk import DiskStore
 from harebell.wire.v09.fields import decode_table, encode_table
@@ -41,16 +42,6 @@ def decoded_table(data: bytes) -> Mapping[str, Any]:
     return decode_table(data)[0]
 
 
-def now_ms() -> int:
-    """Return the wall clock in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def monotonic_ms() -> int:
-    """Return the monotonic clock in milliseconds."""
-    return time.monotonic_ns() // 1_000_000
-
-
 class Storage:
     """An open data directory.
 
@@ -58,6 +49,8 @@ class Storage:
         config: the path and the durability.
         gauge: counts the bytes of messages in memory.
         report: called with a level and a line for each report of damage.
+        time_source: the clocks for timestamps and timers of messages; None for those of the
+            machine.
 
     Attributes:
         wall: the clock for timestamps of records, set by `set_clock`.
@@ -72,9 +65,16 @@ class Storage:
         StoreError: the directory is in use or unusable; the text is for the user.
     """
 
-    def __init__(self, config: Config, gauge: Gauge, report: Callable[[str, str], None]) -> None:
-        self.wall = Clock(now_ms())
-        self._passed = self.wall.ms - monotonic_ms()
+    def __init__(
+        self,
+        config: Config,
+        gauge: Gauge,
+        report: Callable[[str, str], None],
+        time_source: TimeSource | None = None,
+    ) -> None:
+        self._time = time_source or MachineTime()
+        self.wall = Clock(self._time.wall_ms())
+        self._passed = self.wall.ms - self._monotonic_ms()
         self.durability = config.durability
         durability = Durability(
             config.durability,
@@ -131,8 +131,11 @@ class Storage:
 
     def set_clock(self) -> None:
         """Update the wall clock and the monotonic clock of `wall`."""
-        self.wall.ms = now_ms()
-        self.wall.steady = self._passed + monotonic_ms()
+        self.wall.ms = self._time.wall_ms()
+        self.wall.steady = self._passed + self._monotonic_ms()
+
+    def _monotonic_ms(self) -> int:
+        return int(self._time.monotonic() * _MS)
 
     def set_limits(self, config: Config) -> None:
         """Take a new `disk_free_limit`."""

@@ -14,7 +14,8 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.model.settings.metadata import Metadata
 from harebell.server.config import Config
-from harebell.server.disk.storage import Storage, free_limit, now_ms
+from harebell.server.disk.storage import Storage, free_limit
+from harebell.server.time_source import MachineTime
 
 QUEUE = {"kind": "classic", "identity": "", "auto_delete": False, "arguments": {}}
 
@@ -154,7 +155,7 @@ def test_what_shall_stay_free_is_a_share_or_a_size() -> None:
 
 
 def test_the_time_of_day_is_in_milliseconds() -> None:
-    assert 1_600_000_000_000 < now_ms() < 10_000_000_000_000
+    assert 1_600_000_000_000 < MachineTime().wall_ms() < 10_000_000_000_000
 
 
 def test_each_durability_has_its_own_interval(tmp_path: Path) -> None:

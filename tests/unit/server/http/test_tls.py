@@ -22,7 +22,7 @@ from harebell.server.metrics import serving as metrics
 from tests.interop.client.certificates import make_certificates
 from tests.patience import SECONDS, eventually
 from tests.ports import free_port
-from tests.running import DidNotStartError, RunningBroker, running_broker
+from tests.running import DidNotStart, RunningBroker, running_broker
 
 PATHS = ("/api/version", "/health/live")
 
@@ -154,9 +154,9 @@ def test_a_busy_port_and_a_missing_certificate_are_named_by_their_key(
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         flag, port = f"--{key.replace('_', '-')}", str(busy.getsockname()[1])
-        with pytest.raises(DidNotStartError, match=f"{key} is set but tls_cert is not"):
+        with pytest.raises(DidNotStart, match=f"{key} is set but tls_cert is not"):
             RunningBroker(flag, port)
         files = ("--tls-cert", "server.pem", "--tls-key", "server.key")
         paths = [str(served.spare / each) if "." in each else each for each in files]
-        with pytest.raises(DidNotStartError, match=f"{key}: 127.0.0.1:{port} is in use"):
+        with pytest.raises(DidNotStart, match=f"{key}: 127.0.0.1:{port} is in use"):
             RunningBroker(flag, port, *paths)

@@ -11,7 +11,7 @@ from harebell.server.config import Config
 from harebell.server.metrics.serving import port_of
 from tests.interop.prometheus import fetched
 from tests.ports import free_port
-from tests.running import DidNotStartError, RunningBroker, running_broker
+from tests.running import DidNotStart, RunningBroker, running_broker
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_busy_port_ends_the_start_and_is_named_by_its_key() -> None:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         port = busy.getsockname()[1]
-        with pytest.raises(DidNotStartError, match=f"metrics_port: 127.0.0.1:{port} is in use"):
+        with pytest.raises(DidNotStart, match=f"metrics_port: 127.0.0.1:{port} is in use"):
             RunningBroker("--metrics-port", str(port))
 
 

@@ -18,7 +18,7 @@ from harebell.server.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from tests.interop.client.certificates import make_certificates
 from tests.patience import eventually
-from tests.running import DidNotStartError, RunningBroker, running_broker
+from tests.running import DidNotStart, RunningBroker, running_broker
 from tests.unit.server.listening import SECONDS, Talker, talk
 
 
@@ -247,9 +247,9 @@ def test_the_passphrase_of_a_key_comes_from_the_environment_or_a_file(
 
 
 def test_a_key_without_its_passphrase_is_a_sentence(made: Path) -> None:
-    with pytest.raises(DidNotStartError, match=r"locked\.key is encrypted: give its passphrase"):
+    with pytest.raises(DidNotStart, match=r"locked\.key is encrypted: give its passphrase"):
         RunningBroker(*locked(made))
-    with pytest.raises(DidNotStartError, match="cannot use the TLS files"):
+    with pytest.raises(DidNotStart, match="cannot use the TLS files"):
         RunningBroker(*locked(made), env={"HAREBELL_TLS_KEY_PASSWORD": "wrong"})
 
 

@@ -1,0 +1,51 @@
+"""Where a broker has the time from: the clocks of the machine, or those of a test.
+
+What a client can notice of time goes through a `TimeSource`: message TTLs, delays, retries, leases,
+heartbeats, and the age of connections. Budgets of a turn and writes to disk use the clocks of the
+machine in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+_NS_PER_MS = 1_000_000
+
+
+class Cancellable(Protocol):
+    """A scheduled call."""
+
+    def cancel(self) -> None:
+        """Do not call."""
+
+
+class TimeSource(Protocol):
+    """The clocks of a broker, and calls at a later time."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970."""
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
+        """Call back after a time, in the thread of the event loop."""
+
+
+class MachineTime:
+    """The clocks of the machine, and timers of the event loop."""
+
+    def monotonic(self) -> float:
+        """Return the monotonic clock in seconds."""
+        return time.monotonic()
+
+    def wall_ms(self) -> int:
+        """Return the wall clock in milliseconds since 1970."""
+        return time.time_ns() // _NS_PER_MS
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
+        """Call back from the running event loop."""
+        return asyncio.get_running_loop().call_later(seconds, callback)
