@@ -66,6 +66,28 @@ def check(files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
 
 
 @pipeline.command()
+@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--sdp", is_flag=True, help="For Spark's own declarative pipelines. Required.")
+def init(directory: Path, *, sdp: bool) -> None:
+    """Make a project that reads a queue and runs as it is."""
+    from harebell.pipeline.errors import PipelineError
+    from harebell.pipeline.sdp_project import RUN, make_project
+
+    if not sdp:
+        raise WrongUsage(
+            "say --sdp for a project of Spark's own declarative pipelines; a pipeline of Harebell "
+            "is one file: see docs/guides/pipelines.md"
+        )
+    try:
+        files = make_project(directory)
+    except PipelineError as error:
+        raise WrongUsage(str(error)) from None
+    for each in files:
+        echo(f"made {each}")
+    echo(f"run it: cd {directory} && {RUN}")
+
+
+@pipeline.command()
 @click.argument("file", type=_FILE)
 @_SET
 def explain(file: Path, settings: tuple[str, ...]) -> None:
