@@ -39,7 +39,7 @@ def test_an_exchange_is_declared_bound_published_to_and_deleted(shown: Window, s
     form.get_by_label("Binding key").fill("eu.*")
     form.get_by_role("button", name="Bind").click()
     expect(form.get_by_role("status")).to_contain_text("'returns' routes to 'orders.failed'")
-    page.get_by_text("Publish", exact=True).first.click()
+    page.locator("summary").filter(has_text="Publish").click()
     form = page.get_by_role("form", name="Publish")
     for key, said in (("eu.x", "routed."), ("us.x", "reached no queue.")):
         form.get_by_label("Routing key").fill(key)
@@ -154,3 +154,52 @@ def test_definitions_are_downloaded_and_uploaded(shown: Window, site: Site, tmp_
     form.get_by_role("button", name="Upload").click()
     expect(form.get_by_role("status")).to_have_text("What 'mine.json' declares is there.")
     site.api.done("DELETE", "/api/queues/%2F/uploaded")
+
+
+def test_the_topology_is_walked_by_its_links(shown: Window) -> None:
+    page = shown.page
+    shown.show("topology", "Topology")
+    picture = page.get_by_role("group", name="Topology")
+    for name in ("orders exchange", "orders.eu queue", "dead exchange", "unrouted exchange"):
+        expect(picture.get_by_role("link", name=name)).to_be_visible()
+    assert picture.locator(".edge.dead-letter").count() == 1
+    assert picture.locator(".edge.alternate").count() == 1
+    picture.get_by_role("link", name="dead exchange").click()
+    expect(page.get_by_text("steps from exchange 'dead'")).to_be_visible()
+    expect(picture.get_by_role("link", name="orders.us queue")).to_have_count(0)
+    picture.get_by_role("link", name="dead exchange").click()
+    expect(page.locator("h1")).to_have_text("dead")
+
+
+def test_messages_are_composed_for_any_exchange(shown: Window) -> None:
+    page = shown.page
+    shown.show("publish", "Publish")
+    form = page.get_by_role("form", name="Message")
+    form.get_by_label("Exchange").fill("unrouted")
+    form.get_by_label("How often").fill("3")
+    form.get_by_role("button", name="Publish").click()
+    expect(form.get_by_role("status")).to_have_text("3 published and routed.")
+    form.get_by_label("Exchange").fill("missing")
+    form.get_by_role("button", name="Publish").click()
+    expect(form.get_by_role("alert")).to_contain_text("missing")
+
+
+def test_consumers_of_a_stream_show_how_far_they_are(shown: Window, site: Site) -> None:
+    parameters = pika.ConnectionParameters(port=site.broker.port)
+    with pika.BlockingConnection(parameters) as link:
+        channel = link.channel()
+        channel.queue_declare("history", durable=True, arguments={"x-queue-type": "stream"})
+        channel.confirm_delivery()
+        for _ in range(10):
+            channel.basic_publish("", "history", b"")
+        channel.basic_qos(prefetch_count=4)
+        first = {"x-stream-offset": "first"}
+        channel.basic_consume("history", lambda *_: None, consumer_tag="slow", arguments=first)
+        link.process_data_events(1)
+        (consumer,) = site.api.get("/api/queues/%2F/history")["consumer_details"]
+        assert (consumer["offset"], consumer["offset_lag"]) == (4, 6)
+        shown.show("streams", "Streams")
+        row = shown.page.get_by_role("row").filter(has_text="slow")
+        for text in ("first", "4", "6"):
+            expect(row.get_by_role("cell", name=text, exact=True).first).to_be_visible()
+        channel.queue_delete("history")

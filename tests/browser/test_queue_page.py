@@ -24,7 +24,7 @@ def test_a_queue_is_declared_published_to_browsed_purged_and_deleted(
     page.get_by_role("link", name="invoices").click()
     expect(page.locator("h1")).to_have_text("invoices")
 
-    page.get_by_text("Publish", exact=True).first.click()
+    page.locator("summary").filter(has_text="Publish").click()
     form = page.get_by_role("form", name="Publish")
     form.get_by_label("Headers").fill('{"tenant": "acme"}')
     form.get_by_label("Body", exact=True).fill('{"total": 12}')

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, as_json, moment
 from harebell.admin.statistics import Range, message_stats, with_details
+from harebell.model.queue.stream import StreamQueue
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
@@ -213,6 +214,8 @@ class ConsumerRow(TypedDict):
     arguments: dict[str, Any]
     active: bool
     activity_status: str
+    offset: int | None
+    offset_lag: int | None
     queue: dict[str, str]
     channel_details: dict[str, Any]
     user_who_performed_action: str
@@ -225,6 +228,8 @@ def consumer_row(
     queue = consumer.queue
     single = queue.consumers.active_tag()
     active = single in (None, consumer.tag)
+    reading = queue.reading_of(consumer) if isinstance(queue, StreamQueue) else None
+    offset, offset_lag = reading or (None, None)
     return {
         "vhost": channel.vhost.name,
         "queue_name": queue.name,
@@ -238,6 +243,8 @@ def consumer_row(
         "arguments": as_json(dict(consumer.arguments)),
         "active": active,
         "activity_status": "up" if single is None else "single_active" if active else "waiting",
+        "offset": offset,
+        "offset_lag": offset_lag,
         "queue": {"name": queue.name, "vhost": queue.vhost},
         "channel_details": channel_details(connection, channel),
         "user_who_performed_action": connection.user.name,

@@ -556,6 +556,13 @@ class StreamQueue(Queue):
         if cursor.position < self._visible:
             self._feed(cursor)
 
+    def reading_of(self, consumer: Consumer) -> tuple[int, int] | None:
+        """Return a consumer's next offset, and how many visible offsets are from there on."""
+        cursor = self._cursor_of.get(consumer)
+        if cursor is None:
+            return None
+        return cursor.position, max(0, self._visible - cursor.position)
+
     def add_browser(self, consumer: Consumer) -> None:
         """Refuse a browser: reading a stream takes nothing anyway."""
         self.add_consumer(consumer)

@@ -1,6 +1,7 @@
 // All pages, in the order of the navigation. `names` are the other first names of addresses that
 // belong to a page; `tag` is what a user needs to see it.
 import { Channel, Channels } from "./channels.js";
+import { Compose } from "./compose.js";
 import { Connection } from "./connection.js";
 import { Connections } from "./connections.js";
 import { Definitions } from "./definitions.js";
@@ -11,6 +12,8 @@ import { Overview } from "./overview.js";
 import { Policies } from "./policies.js";
 import { Queue } from "./queue.js";
 import { Queues } from "./queues.js";
+import { Streams } from "./streams.js";
+import { Topology } from "./topology.js";
 import { User } from "./user.js";
 import { Users } from "./users.js";
 import { Vhosts } from "./vhosts.js";
@@ -22,6 +25,9 @@ export const PAGES = [
   { name: "overview", label: "Overview", choose: () => Overview },
   { name: "queues", label: "Queues", choose: either(Queues, Queue, 3) },
   { name: "exchanges", label: "Exchanges", choose: either(Exchanges, Exchange, 3) },
+  { name: "topology", label: "Topology", choose: () => Topology },
+  { name: "streams", label: "Streams", choose: () => Streams },
+  { name: "publish", label: "Publish", choose: () => Compose },
   { name: "connections", label: "Connections", choose: either(Connections, Connection, 2) },
   { name: "channels", label: "Channels", choose: either(Channels, Channel, 2) },
   { name: "policies", label: "Policies", choose: () => Policies },
