@@ -57,10 +57,13 @@ def document(routes: Iterable[Route], prefix: str) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Harebell", "version": __version__},
         "servers": [{"url": prefix or "/"}],
-        "security": [{"basic": []}],
+        "security": [{"basic": []}, {"bearer": []}],
         "paths": dict(sorted(paths.items())),
         "components": {
-            "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+            },
             "schemas": {"Error": _ERROR},
         },
     }

@@ -12,6 +12,9 @@ from pathlib import Path
 import pika
 import pytest
 
+from harebell.client.blocking import connect
+from harebell.client.errors import AMQPError
+from tests.interop.matrix import SPOKEN
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import DidNotStartError, RunningBroker, running_broker
@@ -387,3 +390,37 @@ def test_the_broker_stops_while_a_service_does_not_answer(
             broker.stop()
             assert time.monotonic() - began < 8.0
         service.delay = 0.0
+
+
+@pytest.mark.parametrize("version", SPOKEN)
+def test_every_version_of_amqp_waits_for_the_decisions(
+    site: tuple[RunningBroker, Api], service: WebService, version: str
+) -> None:
+    broker, _ = site
+    service.delay = 0.02
+    service.rule = lambda path, fields: fields.get("name") != "secret"
+    user = "ada:lovelace@"
+    address = broker.address().replace("amqp://", f"amqp://{user}")
+    with connect(address, version=version) as connection:
+        channel = connection.channel()
+        channel.declare_queue("q")
+        channel.declare_exchange("news", "topic")
+        channel.bind_queue("q", "news", "#")
+        for number in range(60):
+            # Two exchanges in turn; each routing key of the topic exchange is asked about.
+            exchange, key = ("news", f"k.{number}") if number % 3 == 0 else ("", "q")
+            body = b"%d" % number if number % 20 else b"%d " % number + bytes(200_000)
+            channel.publish(body, exchange=exchange, routing_key=key)
+        found = []
+
+        def gathered() -> bool:
+            message = channel.get("q", no_ack=True)
+            if message is not None:
+                found.append(int(bytes(message.body).split()[0].rstrip(b"\0")))
+            return len(found) == 60
+
+        assert eventually(gathered)
+        assert found == list(range(60))
+        with pytest.raises(AMQPError, match="configure access to queue 'secret'"):
+            channel.declare_queue("secret")
+    assert len(service.about("topic")) == 21
