@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.authority import RemoteUser
 from harebell.base import limits
 from harebell.base.errors import ProtocolError
 from harebell.front.amqp_0_10.connection import NOT_ATTACHED
@@ -34,6 +35,7 @@ from harebell.wire.v010.states import CHANNEL_SERVER, ChannelState
 from harebell.wire.v010.structs import Control, Ranges
 
 if TYPE_CHECKING:
+    from harebell.auth.users import User
     from harebell.front.amqp_0_10.connection import Connection
 
 NORMAL = 0
@@ -98,10 +100,16 @@ def attach(connection: Connection, channel: int, control: controls.SessionAttach
 def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
     """Find the session of that name; one whose user or vhost was deleted is ended."""
     known: Session | None = connection.registry.named_sessions.get(key)
-    if known is None or (known.vhost is connection.vhost and known.user is connection.user):
+    if known is None or (known.vhost is connection.vhost and _same(known.user, connection.user)):
         return known
     known.end()
     return None
+
+
+def _same(one: User, other: User) -> bool:
+    """True for one user of the broker, and for two logins of a user of another backend."""
+    remote = isinstance(one, RemoteUser) and isinstance(other, RemoteUser)
+    return one is other or (remote and one.name == other.name)
 
 
 def _take_away(session: Session) -> None:
