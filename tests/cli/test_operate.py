@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pika
 import pytest
@@ -195,3 +195,56 @@ def test_an_import_checks_passwords_as_a_new_user_does_and_takes_hashes_as_they_
 
 
 _HASH = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
+
+
+def test_a_reload_changes_what_it_can_and_names_what_needs_a_restart(tmp_path: Path) -> None:
+    conf, api, metrics = tmp_path / "rabbitmq.conf", free_port(), free_port()
+    fixed = "channel_max = 100\n"
+    conf.write_text(fixed)
+    flags = ("--config", str(conf), "--management-port", str(api), "--metrics-port", str(metrics))
+    page = f"http://127.0.0.1:{api}/api/overview"
+
+    def headers() -> dict[str, str]:
+        request = Request(page, headers={"origin": "https://ops.example"})
+        try:
+            with urlopen(request) as answer:
+                return {key.lower(): value for key, value in answer.headers.items()}
+        except HTTPError as error:
+            with error:
+                return {key.lower(): value for key, value in error.headers.items()}
+
+    def per_object() -> bool:
+        with urlopen(f"http://127.0.0.1:{metrics}/metrics") as answer:
+            return b'queue="seen"' in answer.read()
+
+    with running_broker(*flags) as broker:
+        with connected(broker) as connection:
+            connection.channel().queue_declare("seen", durable=True)
+        assert "strict-transport-security" not in headers()
+        assert not per_object()
+        conf.write_text(
+            f"{fixed}management.hsts.policy = max-age=60\n"
+            "management.cors.allow_origins.1 = https://ops.example\n"
+            "management.csp.policy = default-src 'none'\n"
+            "prometheus.return_per_object_metrics = true\n"
+            "message_interceptors.incoming.set_header_timestamp.overwrite = true\n"
+            "default_queue_type = quorum\n"
+        )
+        assert "changed only by a restart: default_queue_type" in done(broker, "config", "reload")
+        found = headers()
+        assert found["strict-transport-security"] == "max-age=60"
+        assert found["content-security-policy"] == "default-src 'none'"
+        assert found["access-control-allow-origin"] == "https://ops.example"
+        assert per_object()
+        with connected(broker) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            channel.basic_publish("", "seen", b"stamped")
+            _, properties, _ = channel.basic_get("seen", auto_ack=True)
+            assert properties.timestamp
+        conf.write_text(f"{fixed}management.hsts.policy = max-age=90\nheartbeat = often\n")
+        refused = asked(broker, "config", "reload")
+        assert refused.returncode == 1
+        assert "heartbeat" in refused.stderr
+        assert headers() == found | {"date": headers()["date"]}
+        assert per_object()

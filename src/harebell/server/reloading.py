@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harebell.front.common.settings import Settings
     from harebell.model.broker import Broker
     from harebell.server.disk.storage import Storage
+    from harebell.server.http.listening import HttpListener
     from harebell.server.logs.logger import PublishedLog
     from harebell.server.net.tls import ServerTls
     from harebell.server.new_vhosts import NewVHosts
@@ -47,6 +48,8 @@ class Running(Protocol):
     overdue: DeliveryAckTimeout
     broker: Broker
     storage: Storage
+    http_listeners: list[HttpListener]
+    metrics_listeners: list[HttpListener]
 
 
 def reload(app: Running) -> dict[str, Any]:
@@ -169,6 +172,7 @@ def _with(app: Running, setting: Setting, value: Any, until: str) -> dict[str, A
 
 def _users(app: Running, config: Config) -> None:
     app.users.restrict_to_loopback(config.loopback_users)
+    app.users.algorithm = config.password_hashing_module
     app.new_vhosts.config = config
 
 
@@ -184,6 +188,10 @@ def _connections(app: Running, config: Config) -> None:
     settings.initial_frame_max = config.initial_frame_max
     settings.handshake_timeout = config.handshake_timeout_seconds
     settings.message_max = config.message_max_bytes
+    settings.anonymous_user = config.anonymous_login_user or ""
+    settings.stamp_time = config.message_interceptors_incoming_set_header_timestamp_overwrite
+    settings.stamp_node = config.message_interceptors_incoming_set_header_routing_node_overwrite
+    settings.stamp_sent = config.message_interceptors_outgoing_timestamp_enabled
     pending = app.registry.pending_logins
     pending.most = config.unauthenticated_connection_max
     pending.most_per_address = config.unauthenticated_connection_max_per_address
@@ -209,12 +217,27 @@ def _disk(app: Running, config: Config) -> None:
     app.storage.set_limits(config)
 
 
+def _stages(app: Running, config: Config) -> None:
+    app.broker.stages.room = app.storage.room_for_stages(config)
+
+
+def _management(app: Running, config: Config) -> None:
+    for listener in app.http_listeners:
+        listener.application.configure(config)
+
+
+def _metrics(app: Running, config: Config) -> None:
+    for listener in app.metrics_listeners:
+        listener.application.per_object = config.metrics_per_object
+
+
 _Apply = Callable[[Running, Config], None]
 APPLIED: dict[str, _Apply] = {
     **dict.fromkeys(
         (
             *("loopback_users", "default_limits_vhosts", "default_policies_operator"),
             *("credential_validator", "credential_validator_min_length"),
+            "password_hashing_module",
         ),
         _users,
     ),
@@ -224,10 +247,22 @@ APPLIED: dict[str, _Apply] = {
             "initial_frame_max",
             *("consumer_max_per_channel", "handshake_timeout_seconds", "message_max_bytes"),
             *("unauthenticated_connection_max", "unauthenticated_connection_max_per_address"),
-            "consumer_timeout",
+            *("consumer_timeout", "anonymous_login_user"),
+            "message_interceptors_incoming_set_header_timestamp_overwrite",
+            "message_interceptors_incoming_set_header_routing_node_overwrite",
+            "message_interceptors_outgoing_timestamp_enabled",
         ),
         _connections,
     ),
+    **dict.fromkeys(("stage_user_limit", "stage_vhost_limit"), _stages),
+    **dict.fromkeys(
+        (
+            *("management_body_max_bytes", "management_cors_allow_origins"),
+            *("management_cors_max_age", "management_csp_policy", "management_hsts_policy"),
+        ),
+        _management,
+    ),
+    "metrics_per_object": _metrics,
     **dict.fromkeys(("vhost_max", "cluster_queue_limit", "cluster_exchange_limit"), _ceilings),
     "memory_high_watermark": _memory,
     "disk_free_limit": _disk,

@@ -206,19 +206,24 @@ SETTINGS: tuple[Setting, ...] = (
         "management_body_max_bytes",
         size(1, limits.HTTP_BODY_MOST_BYTES),
         "Largest body of a request to it, in octets.",
+        reloads=True,
     ),
     Setting(
         "management_cors_allow_origins",
         origins,
         "Origins whose pages may use it, with commas between them; * for all.",
+        reloads=True,
     ),
     Setting(
         "management_cors_max_age",
         whole(0, COUNT_MAX),
         "Seconds that browsers may remember that they may.",
+        reloads=True,
     ),
-    Setting("management_csp_policy", header, "Its header content-security-policy."),
-    Setting("management_hsts_policy", header, "Its header strict-transport-security."),
+    Setting("management_csp_policy", header, "Its header content-security-policy.", reloads=True),
+    Setting(
+        "management_hsts_policy", header, "Its header strict-transport-security.", reloads=True
+    ),
     Setting(
         "management_rates_mode",
         choice("basic", "detailed", "none"),
@@ -260,6 +265,7 @@ SETTINGS: tuple[Setting, ...] = (
         "metrics_per_object",
         switch,
         "Give a sample for each queue, channel and connection at /metrics, not sums.",
+        reloads=True,
     ),
     Setting(
         "auth_mechanisms",
@@ -271,11 +277,13 @@ SETTINGS: tuple[Setting, ...] = (
         "password_hashing_module",
         choice(*PASSWORD_HASHING),
         "How passwords that are set are hashed.",
+        reloads=True,
     ),
     Setting(
         "anonymous_login_user",
         text,
         "User that everybody is who logs in with SASL ANONYMOUS; without it nobody can.",
+        reloads=True,
     ),
     Setting(
         "loopback_users",
@@ -370,6 +378,7 @@ SETTINGS: tuple[Setting, ...] = (
         "shutdown_grace_seconds",
         seconds(0.0, TIMEOUT_MAX_SECONDS),
         "Seconds that clients have to read what is left when the broker stops.",
+        reloads=True,
     ),
     Setting(
         "consumer_timeout",
@@ -394,8 +403,18 @@ SETTINGS: tuple[Setting, ...] = (
         "Free disk space below which publishers wait; 0 for no limit.",
         reloads=True,
     ),
-    Setting("stage_user_limit", _STAGED, "Octets that a user may stage; 0: half of the room."),
-    Setting("stage_vhost_limit", _STAGED, "The same in a vhost; 0: three quarters of the room."),
+    Setting(
+        "stage_user_limit",
+        _STAGED,
+        "Octets that a user may stage; 0: half of the room.",
+        reloads=True,
+    ),
+    Setting(
+        "stage_vhost_limit",
+        _STAGED,
+        "The same in a vhost; 0: three quarters of the room.",
+        reloads=True,
+    ),
     Setting(
         "durability",
         choice("fsync", "interval", "os"),
@@ -458,16 +477,19 @@ SETTINGS: tuple[Setting, ...] = (
         "message_interceptors_incoming_set_header_timestamp_overwrite",
         switch,
         "Stamp every message that comes in with the time; true replaces another.",
+        reloads=True,
     ),
     Setting(
         "message_interceptors_incoming_set_header_routing_node_overwrite",
         switch,
         "Stamp every message that comes in with the broker; true replaces another.",
+        reloads=True,
     ),
     Setting(
         "message_interceptors_outgoing_timestamp_enabled",
         switch,
         "Stamp every message that goes out with the time.",
+        reloads=True,
     ),
     Setting("log_level", _level, "Least important line of the log.", reloads=True),
     Setting(

@@ -87,11 +87,15 @@ class ManagementApp:
     """
 
     def __init__(self, config: Config, context: AdminContext, dispatcher: Dispatcher) -> None:
-        self._config = config
         self._context = context
         self._dispatcher = dispatcher
         only_tokens = config.management_oauth_enabled and config.management_oauth_disable_basic_auth
         self._logins = Logins(context, only_tokens=only_tokens)
+        self.configure(config)
+
+    def configure(self, config: Config) -> None:
+        """Use another configuration for requests from now on."""
+        self._config = config
         policy = config.management_csp_policy
         own = None if policy == type(config)().management_csp_policy else policy
         self._page = WebPage(config.management_path_prefix, own)

@@ -44,16 +44,24 @@ class HttpListener:
         port: the port bound to.
         server: uvicorn's server.
         sockets: the listening sockets.
+        application: the application.
     """
 
     def __init__(
-        self, scheme: str, host: str, port: int, server: Any, sockets: list[socket.socket]
+        self,
+        scheme: str,
+        host: str,
+        port: int,
+        server: Any,
+        sockets: list[socket.socket],
+        application: Any,
     ) -> None:
         self.scheme = scheme
         self.host = host
         self.port = port
         self._server = server
         self._sockets = sockets
+        self.application = application
 
     @property
     def shown(self) -> str:
@@ -109,7 +117,9 @@ async def open_listener(
     server.lifespan = config.lifespan_class(config)
     await server.startup(sockets=sockets)
     there = sockets[0].getsockname()
-    return HttpListener("http" if tls is None else "https", there[0], there[1], server, sockets)
+    return HttpListener(
+        "http" if tls is None else "https", there[0], there[1], server, sockets, app
+    )
 
 
 def _following(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

@@ -44,10 +44,11 @@ class MetricsApplication:
     def __init__(
         self, scraper: Scraper, trouble: Callable[[], str], *, per_object: bool = False
     ) -> None:
+        self.per_object = per_object
         self._scraper = scraper
         self._trouble = trouble
         self._documents: dict[str, Callable[[dict[str, list[str]]], Iterator[bytes]]] = {
-            "/metrics": lambda _: scraper.per_object() if per_object else scraper.aggregated(),
+            "/metrics": lambda _: scraper.per_object() if self.per_object else scraper.aggregated(),
             "/metrics/per-object": lambda _: scraper.per_object(),
             "/metrics/detailed": self._detailed,
             "/metrics/memory-breakdown": lambda _: scraper.memory(),
