@@ -16,7 +16,7 @@ import pika
 import pytest
 
 from tests.patience import eventually
-from tests.running import DidNotStartError, RunningBroker
+from tests.running import DidNotStart, RunningBroker
 from tests.unit.server.backends.authorization_server import (
     EVERYTHING,
     AuthorizationServer,
@@ -328,7 +328,7 @@ def test_what_is_missing_ends_the_start(
     tmp_path: Path, server: AuthorizationServer, left_out: str, said: str
 ) -> None:
     given = [line for line in lines(server) if left_out not in line]
-    with pytest.raises(DidNotStartError, match=said), broker_with(tmp_path, *given):
+    with pytest.raises(DidNotStart, match=said), broker_with(tmp_path, *given):
         pass
 
 

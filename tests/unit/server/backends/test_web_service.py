@@ -17,7 +17,7 @@ from harebell.client.errors import AMQPError
 from tests.interop.matrix import SPOKEN
 from tests.patience import eventually
 from tests.ports import free_port
-from tests.running import DidNotStartError, RunningBroker, running_broker
+from tests.running import DidNotStart, RunningBroker, running_broker
 from tests.unit.server.backends.web_service import WebService, web_service
 from tests.unit.server.http.asking import Api
 
@@ -366,7 +366,7 @@ def test_the_cache_remembers_refusals_where_that_is_configured_but_no_failures(
 
 def test_a_cache_without_a_backend_ends_the_start(tmp_path: Path) -> None:
     with (
-        pytest.raises(DidNotStartError, match="auth_cache_cached_backend is not set"),
+        pytest.raises(DidNotStart, match="auth_cache_cached_backend is not set"),
         broker_with(tmp_path, "auth_backends.1 = cache"),
     ):
         pass
