@@ -18,6 +18,8 @@ def overview(**changed: Any) -> dict[str, Any]:
         "uptime_seconds": 61.2,
         "data_dir": "somewhere",
         "listeners": ["amqp://127.0.0.1:5672", "amqps://127.0.0.1:5671"],
+        "state": "running",
+        "listeners_suspended": False,
         "connections": 1,
         "channels": 2,
         "queues": 3,
