@@ -74,6 +74,8 @@ def test_what_is_known_or_harmless_passes(arguments: dict[str, Any]) -> None:
         ({**QUORUM, "x-quorum-initial-group-size": 0}, "{value_zero,0}"),
         ({**STREAM, "x-max-age": "7 days"}, "invalid_max_age"),
         ({**STREAM, "x-max-age": "0s"}, "invalid_max_age"),
+        ({**STREAM, "x-tier": ""}, "invalid_tier"),
+        ({**STREAM, "x-tier": 5}, "{unacceptable_type,signedint}"),
         ({**STREAM, "x-max-age": 7}, "{unacceptable_type,signedint}"),
     ],
 )

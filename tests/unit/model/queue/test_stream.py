@@ -287,6 +287,25 @@ def test_whole_segments_go_when_they_are_too_much_or_too_old(
     assert slow.offsets == [0, first]
 
 
+def test_nothing_goes_that_the_tier_does_not_have() -> None:
+    place = Place(x_max_length_bytes=25, x_tier="old")
+    place.log.per_segment = 10
+    place.publish(45, body=b"x")
+    place.stream.tick()
+    assert place.log.first() == 0
+    tier = Reader(place.stream, tag="old", automatic_offset_tracking=True)
+    place.stream.add_consumer(tier)
+    place.stream.settle(tier.positions[24])
+    place.stream.tick()
+    assert place.log.first() == 20
+    place.stream.configure({"max-length-bytes": 25})
+    place.stream.tick()
+    assert place.log.first() == 20
+    place.publish(5, body=b"x")
+    place.stream.tick()
+    assert place.log.first() == 30
+
+
 def test_a_segment_is_as_large_as_a_policy_says_while_there_is_one() -> None:
     place = Place()
     stream = place.stream

@@ -82,6 +82,18 @@ def test_what_retention_let_go_is_not_found() -> None:
     assert log.at_time(NOW) == first
 
 
+def test_retention_stops_at_a_position_that_is_still_needed() -> None:
+    bench = Bench(segment_bytes=400)
+    log = bench.log()
+    for _ in range(20):
+        log.append(message())
+    bench.commit()
+    assert log.retain(1, 0, 0) == 0
+    reached = log.retain(1, 0, 12)
+    assert 0 < reached <= 12
+    assert log.retain(1, 0) > reached
+
+
 @pytest.mark.parametrize("segment_bytes", [400, 1 << 20])
 @pytest.mark.parametrize("gone", [(2, 3, 4), (0, 7), (3,), (4, 5, 6, 7), (1, 2, 3, 4, 5, 6)])
 def test_what_was_settled_is_passed_over(segment_bytes: int, gone: tuple[int, ...]) -> None:
