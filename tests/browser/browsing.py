@@ -56,7 +56,7 @@ class Window:
 
     def log_in(self, user: str = "guest", password: str = "guest") -> None:
         """Fill in the form of the login that is shown."""
-        form = self.page.get_by_role("form", name="Login")
+        form = self.page.get_by_role("form", name="Login", exact=True)
         form.get_by_label("User").fill(user)
         form.get_by_label("Password").fill(password)
         form.get_by_role("button", name="Log in").click()

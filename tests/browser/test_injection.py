@@ -85,9 +85,10 @@ def _nothing_ran(opened: Window) -> None:
 
 def test_payloads_in_the_list_of_queues_are_text(opened: Window) -> None:
     opened.show("queues", "Queues")
+    rows = opened.page.locator(".body .row")
+    expect(rows).to_have_count(len(PAYLOADS))
     for payload in PAYLOADS[:40:13]:
-        expect(opened.page.get_by_text(payload, exact=True).first).to_be_attached()
-    assert opened.page.locator(".body .row").count() == len(PAYLOADS)
+        expect(rows.get_by_text(payload, exact=True).first).to_be_attached()
     _nothing_ran(opened)
 
 

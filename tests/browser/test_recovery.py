@@ -5,14 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.browsing import Window, window
 from tests.browser.traffic import Site, serving
 from tests.ports import free_port
 from tests.running import running_broker
+from tests.unit.server.backends.authorization_server import authorization_server
+from tests.unit.server.backends.test_web_service import broker_with
 
 PATIENCE_MS = 30_000
 
@@ -81,6 +84,43 @@ def test_a_login_that_is_refused_later_is_asked_for_over_the_page(
         expect(form.get_by_label("Name")).to_have_value("half typed")
         expect(form.get_by_role("status")).to_have_text("Queue 'half typed' is there.")
         assert opened.complaints == []
+
+
+def _enter_with(page: Page | Locator, token: str) -> None:
+    """Log in with a token; its form may have to be unfolded first."""
+    form = page.get_by_role("form", name="Login by token")
+    if not form.is_visible():
+        page.get_by_text("With an OAuth 2 token").click()
+    form.get_by_label("Token").fill(token)
+    form.get_by_role("button", name="Log in with the token").click()
+
+
+def test_a_token_that_expires_is_asked_for_over_the_page(browser: Browser, tmp_path: Path) -> None:
+    with authorization_server() as server:
+        lines = (
+            "auth_backends.1 = oauth2",
+            "auth_oauth2.resource_server_id = rabbitmq",
+            f"auth_oauth2.issuer = {server.issuer}",
+        )
+        scope = "rabbitmq.tag:administrator rabbitmq.configure:*/* rabbitmq.read:*/*"
+        with (
+            broker_with(tmp_path, *lines) as (_, api),
+            window(browser, f"http://127.0.0.1:{api.port}/") as opened,
+        ):
+            page = opened.page
+            page.goto(opened.base)
+            _enter_with(page, server.token(scope, seconds=-60))
+            refused = page.get_by_role("alert")
+            expect(refused).to_have_text("The token is not accepted: it may have expired.")
+            _enter_with(page, server.token(scope, seconds=8))
+            opened.show("queues", "Queues")
+            _typed(page)
+            dialog = page.get_by_role("dialog", name="Log in again")
+            expect(dialog).to_be_visible(timeout=PATIENCE_MS)
+            _enter_with(dialog, server.token(scope))
+            expect(dialog).to_be_hidden()
+            form = page.get_by_role("form", name="New queue")
+            expect(form.get_by_label("Name")).to_have_value("half typed")
 
 
 def test_a_user_sees_what_the_tags_allow_and_is_told_the_rest(

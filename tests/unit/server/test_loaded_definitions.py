@@ -15,7 +15,7 @@ import pytest
 
 from tests.interop.client.certificates import make_certificates
 from tests.ports import free_port
-from tests.running import DidNotStartError, RunningBroker, command, environment, running_broker
+from tests.running import DidNotStart, RunningBroker, command, environment, running_broker
 
 HASH = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
 
@@ -143,7 +143,7 @@ def test_a_server_without_definitions_ends_the_start_and_changes_nothing(
     data_dir = str(tmp_path / "data")
     server.status, server.content = status, content
     with (
-        pytest.raises(DidNotStartError) as raised,
+        pytest.raises(DidNotStart) as raised,
         running_broker("--config", str(conf), "--data-dir", data_dir),
     ):
         pass
@@ -160,7 +160,7 @@ def test_a_certificate_that_nobody_vouches_for_ends_the_start(conf: Path, server
     lines = [line for line in conf.read_text().splitlines() if "cacertfile" not in line]
     conf.write_text("\n".join(lines) + "\n")
     with (
-        pytest.raises(DidNotStartError, match="certificate verify failed"),
+        pytest.raises(DidNotStart, match="certificate verify failed"),
         running_broker("--config", str(conf)),
     ):
         pass
@@ -174,7 +174,7 @@ def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     url = f"https://127.0.0.1:{free_port()}/d.json"
     conf.write_text(f'definitions_import_backend = "https"\ndefinitions_https_url = "{url}"\n')
     with (
-        pytest.raises(DidNotStartError, match=f"fetched from {url}.*refused"),
+        pytest.raises(DidNotStart, match=f"fetched from {url}.*refused"),
         running_broker("--config", str(conf)),
     ):
         pass
@@ -186,7 +186,7 @@ def test_all_files_of_a_directory_are_loaded_or_none(tmp_path: Path) -> None:
     (source / "1.json").write_bytes(document("jobs"))
     (source / "2.json").write_bytes(document("mails", "x" * 300))
     flags = ("--load-definitions", str(source), "--data-dir", data_dir)
-    with pytest.raises(DidNotStartError, match=r"2\.json cannot be loaded"), running_broker(*flags):
+    with pytest.raises(DidNotStart, match=r"2\.json cannot be loaded"), running_broker(*flags):
         pass
     with running_broker("--data-dir", data_dir) as broker:
         assert queues_of(broker) == []

@@ -109,13 +109,23 @@ export async function send(method, where, body) {
 }
 
 // Log in, or throw why not.
-export async function logIn(name, password) {
-  const authorization = authorizationOf(name, password);
+export function logIn(name, password) {
+  return enter(authorizationOf(name, password), name);
+}
+
+// Log in with an OAuth 2 token, which stands for a user until it expires.
+export function logInByToken(token) {
+  return enter(`Bearer ${token.trim()}`, "of the token");
+}
+
+async function enter(authorization, name) {
   const answer = await sent("GET", "whoami", undefined, authorization);
   if (!answer.ok) {
     const error = await problemOf(answer);
     if (error.message === "Login failed") {
-      error.message = "The user or the password is wrong.";
+      error.message = authorization.startsWith("Bearer")
+        ? "The token is not accepted: it may have expired."
+        : "The user or the password is wrong.";
     } else if (error.message === "Not management user") {
       error.message =
         `The user '${name}' has no tag for management: ` +
