@@ -16,8 +16,9 @@ from harebell.cli.main import harebell
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sql.queries import Settled, select, settle
+from harebell.pipeline.sql.selections import SelectStatement
 from harebell.pipeline.sql.shown_rows import first_rows
-from harebell.pipeline.sql.verbs import SelectStatement, SettleStatement, understand
+from harebell.pipeline.sql.verbs import SettleStatement, understand
 from tests.unit.pipeline.spec.test_statements import QUERIES
 
 pytestmark = pytest.mark.timeout(1_200)

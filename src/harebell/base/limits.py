@@ -517,6 +517,16 @@ JAVA_ANSWER_SECONDS = 30.0
 """Time that Java has to print its version."""
 SPARK_WARM_SECONDS = 600.0
 """Time for making the class-data archive."""
+SQL_HISTORY_LINES = 1_000
+"""Lines that the shell of `harebell sql` remembers."""
+SPARK_SERVER_IDLE_SECONDS = 1_800.0
+"""Time without a statement after which the server of `harebell spark start` ends."""
+SPARK_SERVER_LOOK_SECONDS = 5.0
+"""How often that server looks whether it was used."""
+SPARK_SERVER_START_SECONDS = 180.0
+"""Time that it has to start."""
+SPARK_SERVER_STOP_SECONDS = 60.0
+"""Time that it has to end."""
 SPARK_MEMORY_BYTES = 1_610_612_736
 """Memory that a session on this machine takes, with its Python processes."""
 MASTER_ANSWER_SECONDS = 5.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +13,8 @@ from harebell.cli.nouns import NounGroup
 from harebell.cli.verb import Failure, NotConnected, WrongUsage, echo
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from harebell.pipeline.spec.description import Description
 
 
@@ -39,6 +41,13 @@ def sentences() -> Iterator[None]:
 
 def _failed(sentence: str, *, unreached: bool) -> click.ClickException:
     return NotConnected(sentence) if unreached else Failure(sentence)
+
+
+def short_session(name: str, master: str | None) -> AbstractContextManager[SparkSession]:
+    """Return a context manager with a Spark session for some statements."""
+    from harebell.pipeline.hosting import session
+
+    return session(name, {"spark.master": master} if master else {}, short_lived=True)
 
 
 metrics_flag = click.option(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
-from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
+from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences, short_session
+from harebell.cli.printed_rows import print_rows
 from harebell.cli.verb import WrongUsage
-from harebell.cli.verbs.sql import print_rows, session
 from harebell.client.url import URL, URLError
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def replay(
         return
     with sentences():
         found = table()
-    with sentences(), session("harebell replay", master) as spark:
+    with sentences(), short_session("harebell replay", master) as spark:
         rows = chosen(found.frame(spark), choice)
         if dry_run:
             click.echo(f"{rows.count()} messages would be published")
@@ -272,7 +272,7 @@ def _replay_once(
 
     with sentences(), CheckpointLock(checkpoint, "replay"):
         replay = begun(checkpoint, table, choice, exchange, routing_key, rate)
-        with session("harebell replay", master) as spark:
+        with short_session("harebell replay", master) as spark:
             count, before = replay_once(spark, replay, broker, rate, _Progress())
     there = f", {before} were there before" if before else ""
     click.echo(f"{count} messages published once{there}")
@@ -343,7 +343,7 @@ def _settle(
     verb = "RETRY" if retry else "DELETE"
     settlement = SettleStatement(verb, queue, where, None, {"value": value} if value else {})
     broker = URL.parse(address_of(url))
-    with sentences(), session("harebell triage", master) as spark:
+    with sentences(), short_session("harebell triage", master) as spark:
         done = settle(spark, settlement, broker)
     what = "published again where they came from" if retry else "discarded"
     click.echo(f"{done.settled} of {done.looked} messages of queue {queue!r} {what}")
@@ -427,7 +427,7 @@ def _show(selection: Any, url: str | None, output: str, master: str | None) -> N
     from harebell.pipeline.sql.queries import select
 
     address = address_of(url)
-    with sentences(), session("harebell look", master) as spark:
+    with sentences(), short_session("harebell look", master) as spark:
         print_rows(select(spark, selection, address, Path()), _SHOWN, output)
 
 

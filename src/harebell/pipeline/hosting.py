@@ -150,7 +150,7 @@ def session(
         from harebell.spark.session import build_session
     except ImportError:
         raise PipelineError("this needs Spark: pip install 'harebell[spark]'") from None
-    active = _active()
+    active = active_session()
     if active is not None:
         yield active
         return
@@ -165,7 +165,7 @@ def session(
         opened.stop()
 
 
-def _active() -> SparkSession | None:
+def active_session() -> SparkSession | None:
     """Return the active session of this program, in a notebook for example."""
     try:
         from pyspark.sql import SparkSession

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from harebell.spark.catalog import catalog_settings
 from harebell.spark.runtime import shipping
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.masters import Master, master_of
@@ -105,6 +106,7 @@ def build_session(
     places = find_cache(java)
     _prepare_environment(place, places)
     chosen = defaults(cores, short_lived=short_lived, master=place) | given
+    chosen |= catalog_settings(chosen)
     if _JAVA_OPTIONS not in given:
         chosen[_JAVA_OPTIONS] = java_options(places, chosen.get(_JAVA_OPTIONS, ""))
     if not place.threads:

@@ -1,4 +1,4 @@
-"""`harebell spark`: check the installation of Spark, and make it start faster."""
+"""`harebell spark`: check the installation of Spark, make it start faster, keep it running."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from harebell.base.limits import SPARK_SERVER_IDLE_SECONDS
 from harebell.cli.nouns import NounGroup
-from harebell.cli.verb import Failure
+from harebell.cli.verb import Failure, echo
 from harebell.spark.runtime.java import SessionError
 
 _MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -19,7 +20,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON i
 
 @click.group(cls=NounGroup)
 def spark() -> None:
-    """See whether Spark can run here, and make it start faster."""
+    """See whether Spark can run here, make it start faster, and keep a session running."""
 
 
 def _needs_spark(call: Callable[[], Any]) -> Any:
@@ -76,3 +77,65 @@ def warm(again: bool, as_json: bool) -> None:
         click.echo(f"made {archive} in {seconds:.0f} s")
     else:
         click.echo(f"{archive} is there already")
+
+
+@spark.command()
+@click.option("--master", metavar="URL", help="Where its tasks run.  [default: this machine]")
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=1),
+    default=SPARK_SERVER_IDLE_SECONDS,
+    metavar="SECONDS",
+    help=f"Without a statement for so long it ends.  [default: {SPARK_SERVER_IDLE_SECONDS:g}]",
+)
+@_JSON
+def start(master: str | None, idle: float, as_json: bool) -> None:
+    """Start a Spark server that `harebell sql` uses, so that no statement waits for a JVM."""
+    from harebell.spark.runtime.session_server import start_server
+
+    begun = time.monotonic()
+    server, fresh = _needs_spark(lambda: start_server(idle, master))
+    if as_json:
+        echo(json.dumps(_described(server) | {"started_now": fresh}))
+        return
+    verb = f"started in {time.monotonic() - begun:.1f} s" if fresh else "runs already"
+    echo(f"Spark server {verb}: {server.url}, process {server.pid}")
+
+
+@spark.command()
+@_JSON
+def status(as_json: bool) -> None:
+    """Print the Spark server of this user; fails if there is none."""
+    from harebell.spark.runtime.session_server import find_server
+
+    server = _needs_spark(find_server)
+    if server is None:
+        raise Failure("no Spark server runs: `harebell spark start` starts one")
+    if as_json:
+        echo(json.dumps(_described(server)))
+        return
+    for name, value in _described(server).items():
+        echo(f"{name}: {value}")
+
+
+@spark.command()
+def stop() -> None:
+    """Stop the Spark server of this user, with everything that it runs."""
+    from harebell.spark.runtime.session_server import stop_server
+
+    server = _needs_spark(stop_server)
+    if server is None:
+        raise Failure("no Spark server runs")
+    echo(f"Spark server, process {server.pid}, has ended")
+
+
+def _described(server: Any) -> dict[str, Any]:
+    """Return what may be printed of a server: everything but its token."""
+    return {
+        "url": server.url,
+        "pid": server.pid,
+        "started": time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(server.started)),
+        "idle_seconds": server.idle_seconds,
+        **{name: server.versions[name] for name in ("harebell", "pyspark", "python")},
+        "differs": server.differences,
+    }

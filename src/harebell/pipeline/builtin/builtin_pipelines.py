@@ -26,7 +26,7 @@ from harebell.pipeline.spec.description import (
     Trigger,
     Watermark,
 )
-from harebell.pipeline.spec.values import interval_of
+from harebell.pipeline.spec.values import interval_of, named, quoted
 
 LAKES = ("delta", "parquet")
 PERIODS = {
@@ -67,7 +67,7 @@ def archive(
     directory = directory.resolve()
     options = {"compactEvery": str(compact_every), "compression": "zstd"}
     sink = Sink("lake", kind, step.name, str(directory), "", options, _PARTITIONS[period])
-    name = f"archive-{_named(queue)}"
+    name = f"archive-{named(queue)}"
     return Description(
         name=name,
         file=None,
@@ -107,10 +107,10 @@ def mirror(
     """
     options = {"url": target, "persistent": "false"}
     if to_queue is not None:
-        options[EXPRESSION] = _quoted(to_queue)
-    name = f"mirror-{_named(queue)}"
+        options[EXPRESSION] = quoted(to_queue)
+    name = f"mirror-{named(queue)}"
     columns = {"includeHeaders": "false", "includeRawHeaders": "true"}
-    login = _quoted(URL.parse(target).username)
+    login = quoted(URL.parse(target).username)
     values = {name: f"properties.{name}" for name in FIELDS}
     values["user_id"] = f"IF(properties.user_id = {login}, properties.user_id, NULL)"
     fields = ", ".join(f"'{name}', {value}" for name, value in values.items())
@@ -161,7 +161,7 @@ def stats(
         sink = Sink(
             "stats", "delta", step.name, str(directory.resolve()), "", {"compactEvery": "20"}
         )
-    name = f"stats-{_named(queue)}"
+    name = f"stats-{named(queue)}"
     return Description(
         name=name,
         file=None,
@@ -191,13 +191,3 @@ def tapped(url: URL, exchange: str, keys: Sequence[str]) -> str:
     except AMQPError as error:
         raise PipelineError(str(error)) from None
     return queue
-
-
-def _quoted(text: str) -> str:
-    """Return a text as an SQL literal."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _named(queue: str) -> str:
-    """Return a queue's name as a part of the names of a pipeline and its directory."""
-    return "".join(each if each.isalnum() or each in "._-" else "_" for each in queue)[:80]

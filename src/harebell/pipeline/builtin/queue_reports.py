@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harebell.pipeline.spec.values import interval_of
-from harebell.pipeline.sql.verbs import SelectStatement, TableReference
+from harebell.pipeline.sql.selections import SelectStatement, TableReference
 
 _VIEW = "looked_at"
 # Numbers and quoted values differ for each message; the remaining text is the type of the error.

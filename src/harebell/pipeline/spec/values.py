@@ -100,3 +100,13 @@ def directory_of(node: Node, key: str, base: Path, complaints: Complaints) -> Pa
 def interval_of(seconds: float) -> str:
     """Format a time as a Spark interval of at least one millisecond."""
     return f"{max(1, round(seconds * 1000))} milliseconds"
+
+
+def quoted(text: str) -> str:
+    """Return a text as an SQL literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def named(queue: str) -> str:
+    """Return a queue's name as a part of the names of a pipeline and its directory."""
+    return "".join(each if each.isalnum() or each in "._-" else "_" for each in queue)[:80]

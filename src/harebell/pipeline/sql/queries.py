@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.run.failures import reason_of
+from harebell.pipeline.sinks.exchange import ExchangeSink
 from harebell.pipeline.spec.description import Route
 from harebell.pipeline.sql.browsing import browse
+from harebell.pipeline.sql.explained_errors import explained
+from harebell.pipeline.sql.inserts import InsertStatement, key_options
 from harebell.pipeline.sql.queue_snapshot import (
     OFFSET,
     Change,
@@ -19,8 +23,9 @@ from harebell.pipeline.sql.queue_snapshot import (
     origin_of,
     take_snapshot,
 )
+from harebell.pipeline.sql.selections import SelectStatement
 from harebell.pipeline.sql.tables import lake_of
-from harebell.pipeline.sql.verbs import SelectStatement, SettleStatement
+from harebell.pipeline.sql.verbs import SettleStatement
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,6 +62,24 @@ def select(spark: SparkSession, selection: SelectStatement, url: str, directory:
         frame.createOrReplaceTempView(table.view)
     try:
         return spark.sql(selection.sql)
+    except PySparkException as error:
+        raise explained(error, selection.written or selection.sql, spark) from None
+
+
+def insert(spark: SparkSession, insertion: InsertStatement, url: str, directory: Path) -> int:
+    """Publish the rows of a query; return their number. All are published, or none.
+
+    Raises:
+        PipelineError: it failed.
+    """
+    from pyspark.errors import PySparkException
+
+    rows = select(spark, insertion.query, url, directory)
+    target = insertion.target
+    # A name of its own: a repeated statement is meant to publish again.
+    sink = ExchangeSink(target.exchange, f"sql-{uuid4().hex}", url, key_options(target))
+    try:
+        return sink.write(rows, 0)
     except PySparkException as error:
         raise PipelineError(reason_of(error)) from None
 

@@ -1,6 +1,8 @@
-"""The statements of `harebell sql`: queries over queues and lakes, and three verbs that settle.
+"""The statements of `harebell sql`: queries over queues and lakes, and verbs that change queues.
 
     SELECT ... FROM queue('orders') JOIN lake('customers') ...
+    INSERT INTO ..., CREATE STREAMING TABLE ...      see `inserts`
+    SHOW, DESCRIBE, EXPLAIN, SET, USE                Spark's own, unchanged
     DELETE FROM queue('q') WHERE condition
     MOVE   FROM queue('q') TO queue('other') [SET value = expression] WHERE condition
     MOVE   FROM queue('q') TO exchange('e', 'key') [SET routing_key = expression] WHERE condition
@@ -19,39 +21,21 @@ from harebell.base.names import did_you_mean
 from harebell.pipeline.spec import statements
 from harebell.pipeline.spec.description import Route
 from harebell.pipeline.spec.statements import StatementError
+from harebell.pipeline.sql.inserts import (
+    CREATES,
+    INSERTS,
+    ContinuousStatement,
+    InsertStatement,
+    creation,
+    insertion,
+)
+from harebell.pipeline.sql.selections import SelectStatement, selection, table_call, tokens_of
 
 VERBS = ("DELETE", "MOVE", "RETRY")
-TABLES = ("queue", "stream", "lake")
+SESSION = ("SHOW", "DESCRIBE", "DESC", "EXPLAIN", "SET", "USE")
+"""First words of statements of Spark that look at the session or set it."""
 SET_COLUMNS = ("value", "routing_key")
 _CLAUSES = ("FROM", "TO", "SET", "WHERE")
-
-
-@dataclass(frozen=True)
-class TableReference:
-    """A table function in a query.
-
-    Args:
-        kind: one of `TABLES`.
-        name: of the queue or stream, or path of the table.
-        view: the view that replaces it.
-    """
-
-    kind: str
-    name: str
-    view: str
-
-
-@dataclass(frozen=True)
-class SelectStatement:
-    """A query.
-
-    Args:
-        sql: the SQL, with views in place of table functions.
-        tables: the table functions behind the views.
-    """
-
-    sql: str
-    tables: tuple[TableReference, ...]
 
 
 @dataclass(frozen=True)
@@ -73,97 +57,48 @@ class SettleStatement:
     changes: dict[str, str] = field(default_factory=dict)
 
 
-def understand(sql: str) -> SelectStatement | SettleStatement:
+Statement = SelectStatement | InsertStatement | ContinuousStatement | SettleStatement
+
+
+def understand(sql: str) -> Statement:
     """Parse a statement.
 
     Raises:
         StatementError: it is invalid.
     """
-    words = _words(sql)
+    words = tokens_of(sql)
     if not words:
-        raise StatementError("there is no statement; begin with SELECT, DELETE, MOVE or RETRY")
+        raise StatementError(
+            "there is no statement; begin with SELECT, INSERT, DELETE, MOVE or RETRY"
+        )
     first = words[0].text.upper()
     if first in VERBS:
         return _settlement(first, sql, words)
-    found = _selection(sql, words)
+    if first == INSERTS:
+        return insertion(sql, words)
+    if first == CREATES:
+        return creation(sql, words)
+    found = selection(sql, words)
+    if first in SESSION:
+        return found
     try:
         statements.query(found.sql)
     except StatementError as error:
         if words[0].token_type.name == "VAR":
-            known = ("SELECT", "WITH", *VERBS)
+            known = ("SELECT", "WITH", INSERTS, CREATES, *VERBS, *SESSION)
             raise StatementError(
                 f"there is no verb {first}: {did_you_mean(first, known)}"
             ) from None
         raise StatementError(
             str(error).replace(": a step is one SELECT, and sinks write", "")
         ) from None
+    following = [each for each in found.tables if each.continuous]
+    if following:
+        raise StatementError(
+            f"a SELECT ends, and {following[0].kind}({following[0].name!r}) with STREAM does not: "
+            "begin with INSERT INTO exchange('name') or CREATE STREAMING TABLE name AS"
+        )
     return found
-
-
-def _words(sql: str) -> list[Any]:
-    try:
-        import sqlglot
-        from sqlglot.errors import TokenError
-    except ImportError:
-        raise StatementError("this needs sqlglot: pip install 'harebell[spark]'") from None
-    try:
-        words: list[Any] = list(sqlglot.tokenize(sql, read="spark"))
-    except TokenError as error:
-        raise StatementError(f"this is no SQL: {str(error).splitlines()[0]}") from None
-    while words and words[-1].text == ";":
-        words.pop()
-    return words
-
-
-# --- queries ------------------------------------------------------------------------------------
-
-
-def _selection(sql: str, words: list[Any]) -> SelectStatement:
-    tables: dict[tuple[str, str], TableReference] = {}
-    parts: list[str] = []
-    done, at = 0, 0
-    end = words[-1].end + 1
-    while at < len(words):
-        call = _call(words, at)
-        if call is None:
-            at += 1
-            continue
-        kind, arguments, after = call
-        if kind not in TABLES:
-            raise StatementError(
-                f"an {kind} keeps no messages that could be read: say FROM queue('name') with a "
-                "queue that is bound to it"
-            )
-        if len(arguments) != 1:
-            raise StatementError(f"{kind} takes one name in quotes: {kind}('orders')")
-        key = (kind, arguments[0])
-        table = tables.setdefault(key, TableReference(*key, f"{kind}_{len(tables) + 1}"))
-        parts += [sql[done : words[at].start], table.view]
-        done = words[after - 1].end + 1
-        at = after
-    return SelectStatement("".join([*parts, sql[done:end]]), tuple(tables.values()))
-
-
-def _call(words: list[Any], at: int) -> tuple[str, list[str], int] | None:
-    """Parse a table function at a token: return its name, its arguments, and its end."""
-    name = words[at].text.lower()
-    if name not in (*TABLES, "exchange") or at + 2 >= len(words) or words[at + 1].text != "(":
-        return None
-    if at and words[at - 1].text == ".":
-        return None
-    arguments: list[str] = []
-    position = at + 2
-    while position < len(words):
-        word = words[position]
-        if word.token_type.name != "STRING":
-            return None
-        arguments.append(word.text)
-        if position + 1 >= len(words) or words[position + 1].text not in (",", ")"):
-            return None
-        if words[position + 1].text == ")":
-            return name, arguments, position + 2
-        position += 2
-    return None
 
 
 # --- the verbs ----------------------------------------------------------------------------------
@@ -172,7 +107,7 @@ def _call(words: list[Any], at: int) -> tuple[str, list[str], int] | None:
 def _settlement(verb: str, sql: str, words: list[Any]) -> SettleStatement:
     clauses = _clauses(verb, sql, words)
     at = clauses.get("FROM", (0, 0))[0]
-    call = _call(words, at) if at else None
+    call = table_call(words, at) if at else None
     if call is None or call[0] != "queue" or len(call[1]) != 1:
         raise StatementError(f"say whose messages: {verb} FROM queue('orders') WHERE ...")
     if call[2] != clauses["FROM"][1]:
@@ -221,7 +156,7 @@ def _text(sql: str, words: list[Any], span: tuple[int, int]) -> str:
 
 
 def _target(words: list[Any], span: tuple[int, int]) -> Route:
-    call = _call(words, span[0]) if span[0] < span[1] else None
+    call = table_call(words, span[0]) if span[0] < span[1] else None
     right = "TO queue('name'), TO exchange('name') or TO exchange('name', 'key')"
     if call is None or call[2] != span[1]:
         raise StatementError(f"say where to: {right}")

@@ -17,7 +17,8 @@ from harebell.spark.runtime.java import SessionError
 from harebell.spark.runtime.masters import Master
 from harebell.spark.runtime.spark_home_cache import cache_directory
 
-_NEEDED = ("grpc", "grpc_status", "google.rpc", "google.protobuf")
+NEEDED = ("grpc", "grpc_status", "google.rpc", "google.protobuf")
+"""Modules of other packages that a client of Spark Connect imports."""
 
 
 def connect_session(name: str, master: Master, settings: Mapping[str, str]) -> SparkSession:
@@ -31,7 +32,7 @@ def connect_session(name: str, master: Master, settings: Mapping[str, str]) -> S
     Raises:
         SessionError: the packages of Spark Connect are not installed here.
     """
-    require(_NEEDED)
+    require(NEEDED)
     archive = shipping.make_archive(cache_directory() / "artifacts", shipping.python_files())
     builder = SparkSession.builder.appName(name).remote(master.url)
     for key, value in settings.items():

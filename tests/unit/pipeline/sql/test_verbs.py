@@ -6,7 +6,8 @@ import pytest
 
 from harebell.pipeline.spec.description import Route
 from harebell.pipeline.spec.statements import StatementError
-from harebell.pipeline.sql.verbs import SelectStatement, SettleStatement, TableReference, understand
+from harebell.pipeline.sql.selections import SelectStatement, TableReference
+from harebell.pipeline.sql.verbs import SettleStatement, understand
 
 
 def test_tables_of_a_query_become_views_and_the_rest_stays_as_it_was() -> None:

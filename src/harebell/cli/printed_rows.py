@@ -1,0 +1,54 @@
+"""Print the rows of a data frame: as a table, as lines of JSON, or as CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.cli.verb import echo
+
+
+def print_rows(frame: Any, rows: int, output: str) -> None:
+    """Print the rows of a data frame."""
+    from harebell.pipeline.sql.shown_rows import first_rows
+
+    found = first_rows(frame, rows + 1, "T" if output == "json" else " ")
+    shown = found[:rows]
+    if output == "table":
+        from harebell.pipeline.sinks.console import table
+
+        for line in table(frame.columns, [tuple(row) for row in shown]):
+            echo(line)
+    elif output == "json":
+        import msgspec
+
+        for row in shown:
+            echo(msgspec.json.encode(_plain(row.asDict(recursive=True))).decode())
+    else:
+        import csv
+        import sys
+
+        writer = csv.writer(sys.stdout)
+        writer.writerow(frame.columns)
+        writer.writerows([[_csv(value) for value in row] for row in shown])
+    if len(found) > rows:
+        echo(f"... and more: --rows {rows * 10}", err=True)
+
+
+def _plain(value: Any) -> Any:
+    """Convert bytes to text if they are UTF-8."""
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes | bytearray):
+        try:
+            return bytes(value).decode()
+        except UnicodeDecodeError:
+            return bytes(value)  # msgspec writes base64
+    return value
+
+
+def _csv(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode(errors="replace")
+    return value

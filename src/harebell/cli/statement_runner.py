@@ -1,0 +1,267 @@
+"""Run statements of `harebell sql`, one after the other, in one session.
+
+The session is, in this order: the one that the program has; a new one with `--master`; one of the
+server that `harebell spark start` keeps; a new one on this machine. It starts with the first
+statement that needs it. A continuous statement is a pipeline, and never runs in the server: its
+table is written by the program that runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import SPARK_SERVER_IDLE_SECONDS
+from harebell.cli.cancellable import run_cancellable
+from harebell.cli.link import URL_VARIABLE
+from harebell.cli.piping import run_all, sentences, short_session
+from harebell.cli.verb import Failure, WrongUsage, echo
+from harebell.client.url import URL
+
+if TYPE_CHECKING:
+    from harebell.pipeline.sql.inserts import ContinuousStatement, InsertStatement
+    from harebell.pipeline.sql.selections import SelectStatement
+    from harebell.pipeline.sql.verbs import SettleStatement, Statement
+    from harebell.spark.runtime.session_server import SessionServer
+
+_DONE = {"DELETE": "deleted", "MOVE": "moved", "RETRY": "published again"}
+
+
+@dataclass(frozen=True)
+class RunningOptions:
+    """How statements run and how their rows are printed.
+
+    Args:
+        address: of the broker, as a URL.
+        master: where Spark runs; None for this machine, or its server.
+        warm: whether to start a server if none runs.
+        output: how rows are printed: table, json or csv.
+        rows: most rows that are printed.
+        lake: the directory that tables begin from.
+    """
+
+    address: str
+    master: str | None
+    warm: bool
+    output: str
+    rows: int
+    lake: Path
+
+
+class StatementRunner:
+    """Run statements; a context manager that ends their session.
+
+    Args:
+        options: how.
+    """
+
+    def __init__(self, options: RunningOptions) -> None:
+        self._options = options
+        self._broker = URL.parse(options.address)
+        self._held = ExitStack()
+        self._spark: Any = None
+        self._server: SessionServer | None = None
+        self._count = 0
+
+    def __enter__(self) -> StatementRunner:
+        """Do nothing yet."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the session, if it was started here."""
+        self._held.close()
+
+    def understood(self, sql: str) -> Statement:
+        """Parse a statement.
+
+        Raises:
+            WrongUsage: it is invalid.
+        """
+        from harebell.pipeline.errors import PipelineError
+        from harebell.pipeline.sql.verbs import understand
+
+        try:
+            return understand(sql)
+        except PipelineError as error:
+            line = getattr(error, "line", 1)
+            raise WrongUsage(f"line {line}: {error}" if line > 1 else str(error)) from None
+
+    def run(self, sql: str) -> None:
+        """Run a statement and print what it gives.
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C, when the statement has ended.
+            ClickException: it is invalid, or failed; the text is one sentence.
+        """
+        from harebell.pipeline.errors import PipelineError
+        from harebell.pipeline.sql.explained_errors import with_near_queue
+        from harebell.pipeline.sql.inserts import ContinuousStatement
+
+        found = self.understood(sql)
+        if isinstance(found, ContinuousStatement):
+            self._follow(found, sql)
+            return
+        with sentences():
+            self.session()
+            self._count += 1
+            group = f"harebell sql {os.getpid()}-{self._count}"
+            try:
+                run_cancellable(lambda: self._grouped(found, group), lambda: self._cancel(group))
+            except PipelineError as error:
+                raise PipelineError(with_near_queue(str(error), self._broker)) from error
+
+    def _grouped(
+        self, found: SelectStatement | InsertStatement | SettleStatement, group: str
+    ) -> None:
+        """Run a statement as a group of jobs, which can be cancelled together."""
+        if not self._remote:
+            self._spark.sparkContext.setJobGroup(group, "a statement", interruptOnCancel=True)
+            # Makes it the active session of this thread, by which Spark finds Python's formats.
+            self._spark.createDataFrame([], "nothing INT")
+        self._run(found)
+
+    @property
+    def _remote(self) -> bool:
+        """Whether the session is one of Spark Connect."""
+        return ".connect." in type(self._spark).__module__
+
+    def _cancel(self, group: str) -> None:
+        """Cancel a statement, also the jobs that it has not begun yet."""
+        if self._remote:
+            self._spark.interruptAll()
+        else:
+            context = self._spark.sparkContext._jsc.sc()  # noqa: SLF001 - Python has no such method
+            context.cancelJobGroupAndFutureJobs(group)
+
+    def _run(self, found: SelectStatement | InsertStatement | SettleStatement) -> None:
+        from harebell.pipeline.sql.inserts import InsertStatement
+        from harebell.pipeline.sql.queries import insert, select
+        from harebell.pipeline.sql.verbs import SettleStatement
+
+        spark, options = self.session(), self._options
+        lake = options.lake.absolute()
+        if isinstance(found, SettleStatement):
+            self._settle(found)
+        elif isinstance(found, InsertStatement):
+            count = insert(spark, found, options.address, lake)
+            echo(f"{count} messages published to {_to(found.target)} and confirmed")
+        else:
+            from harebell.cli.printed_rows import print_rows
+
+            print_rows(select(spark, found, options.address, lake), options.rows, options.output)
+
+    def _settle(self, found: SettleStatement) -> None:
+        from harebell.pipeline.sql.queries import route_text, settle
+
+        done = settle(self.session(), found, self._broker)
+        where = "" if found.verb == "DELETE" else f" to {route_text(found.target)}"
+        echo(
+            f"{done.settled} of {done.looked} messages of queue {found.queue!r} "
+            f"{_DONE[found.verb]}{where}"
+        )
+
+    def _follow(self, found: ContinuousStatement, sql: str) -> None:
+        """Run a continuous statement until it is stopped."""
+        options = self._options
+        if self._server is not None:
+            self._follow_elsewhere(sql)
+            return
+        with sentences():
+            described = found.described(options.address, options.lake)
+        echo(f"pipeline {described.name}: Ctrl-C ends it after its micro-batch", err=True)
+        run_all([described], options.master)
+
+    def _follow_elsewhere(self, sql: str) -> None:
+        """Run a continuous statement in a process of its own, with a session of its own."""
+        # The address is not an argument: those can be read by every user of the machine.
+        surroundings = os.environ | {URL_VARIABLE: self._options.address}
+        words = [sys.executable, "-m", "harebell", "sql", sql, "--lake", str(self._options.lake)]
+        # A handler, not SIG_IGN, which the other process would inherit: Ctrl-C is for it alone.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        try:
+            code = subprocess.run(words, env=surroundings, check=False).returncode  # noqa: S603
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if code:
+            raise Failure(f"the statement ended with exit code {code}")
+
+    # --- the session ----------------------------------------------------------------------------
+
+    def session(self) -> Any:
+        """Return the session; start it if there is none.
+
+        Raises:
+            PipelineError: Spark cannot be started.
+        """
+        if self._server is not None and not self._lives(self._server):
+            self._spark = self._server = None
+        if self._spark is None:
+            self._spark = self._served() or self._held.enter_context(
+                short_session("harebell sql", self._options.master)
+            )
+            # PySpark's own handler calls the JVM in the middle of another call.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._name_broker()
+        return self._spark
+
+    def _name_broker(self) -> None:
+        """Make the catalog of the session that of the broker."""
+        from harebell.spark.catalog import SETTING
+
+        self._spark.conf.set(f"{SETTING}.url", self._options.address)
+
+    def _served(self) -> Any:
+        """Return a session of the server; None if none runs that fits."""
+        from harebell.pipeline.errors import PipelineError
+        from harebell.pipeline.hosting import active_session
+        from harebell.pipeline.run.failures import hush
+
+        if self._options.master is not None or active_session() is not None:
+            return None
+        try:
+            from harebell.spark.runtime.java import SessionError
+            from harebell.spark.runtime.session_server import find_server, start_server
+        except ImportError:
+            raise PipelineError("this needs Spark: pip install 'harebell[spark]'") from None
+        try:
+            if self._options.warm:
+                server, _ = start_server(SPARK_SERVER_IDLE_SECONDS)
+            else:
+                found = find_server()
+                if found is None:
+                    return None
+                server = found
+                if server.differences:
+                    echo(f"not used: a Spark server with {server.differences}", err=True)
+                    return None
+            opened = server.connect()
+        except SessionError as error:
+            raise PipelineError(str(error)) from None
+        self._server = server
+        hush(opened)
+        self._held.callback(self._release, opened, server)
+        return opened
+
+    def _release(self, session: Any, server: SessionServer) -> None:
+        """End a session of a server, which keeps its views until then."""
+        if self._lives(server):
+            session.stop()
+
+    @staticmethod
+    def _lives(server: SessionServer) -> bool:
+        from harebell.spark.runtime.session_server import find_server
+
+        found = find_server()
+        return found is not None and found.pid == server.pid
+
+
+def _to(route: Any) -> str:
+    return f"queue {route.routing_key!r}" if not route.exchange else f"exchange {route.exchange!r}"

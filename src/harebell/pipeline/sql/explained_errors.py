@@ -1,0 +1,89 @@
+"""Errors of Spark about a statement, with the place in it and the nearest right name.
+
+Spark sees views in place of `queue('orders')`, so its own places are shifted. The fragment that it
+blames is looked up in the statement as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from harebell.base.names import nearest
+from harebell.client import blocking
+from harebell.client.errors import AMQPError
+from harebell.client.url import URL
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.run.failures import reason_of
+from harebell.pipeline.sql.selections import place_in
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+_NO_QUEUE = re.compile(r"there is no queue '(?P<name>[^']+)'")
+_ROUTINE = re.compile(r"routine `(?P<name>\w+)`")
+_VIEW = re.compile(r"table or view `(?P<name>[^`]+)` cannot be found", re.I)
+_PAGES = 100
+"""Most pages of queue names that are asked for a suggestion."""
+
+
+def explained(error: PySparkException, sql: str, spark: SparkSession) -> PipelineError:
+    """Return an error of Spark as one sentence.
+
+    Args:
+        error: of Spark.
+        sql: the statement as the user wrote it.
+        spark: the session, which knows its functions.
+    """
+    reason = reason_of(error)
+    routine, view = _ROUTINE.search(reason), _VIEW.search(reason)
+    if routine is not None:
+        reason = f"there is no function {routine['name']}{_near_function(routine['name'], spark)}"
+    elif view is not None:
+        name = view["name"]
+        reason = f"there is no table {name}: the messages of a queue are queue({name!r})"
+    fragment = _fragment(error)
+    at = sql.find(fragment) if fragment else -1
+    return PipelineError(f"{place_in(sql, at)}: {reason}" if at >= 0 else reason)
+
+
+def _fragment(error: PySparkException) -> str:
+    """Return the text of the statement that Spark blames; "" if it names none."""
+    from pyspark.errors import QueryContextType
+
+    for context in error.getQueryContext() or ():
+        # Data frames have contexts, too, without any text.
+        if context.contextType() == QueryContextType.SQL:
+            return str(context.fragment())
+    return ""
+
+
+def _near_function(name: str, spark: SparkSession) -> str:
+    known = [str(row[0]) for row in spark.sql("SHOW FUNCTIONS").collect()]
+    near = nearest(name.lower(), known)
+    return "" if near is None else f": did you mean {near}?"
+
+
+def with_near_queue(sentence: str, url: URL) -> str:
+    """Add the nearest queue to a sentence about one that does not exist, if the broker tells."""
+    found = _NO_QUEUE.search(sentence)
+    if found is None:
+        return sentence
+    near = nearest(found["name"], _queues(url))
+    return sentence if near is None else f"{sentence}; did you mean {near!r}?"
+
+
+def _queues(url: URL) -> list[str]:
+    names: list[str] = []
+    try:
+        with blocking.connect(url) as connection:
+            channel = connection.channel()
+            for _ in range(_PAGES):
+                page, more = channel.queue_names(names[-1] if names else "")
+                names += page
+                if not more:
+                    break
+    except AMQPError:
+        return []  # a broker that does not tell names
+    return names

@@ -1,0 +1,78 @@
+"""The process of the resident Spark session: `python -m harebell.spark.runtime.serving_sessions`.
+
+It starts a session with Spark Connect's plugin on a free port of 127.0.0.1, writes its record
+(`session_server`), and ends on SIGTERM or when nobody has run a statement for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import SPARK_SERVER_LOOK_SECONDS
+from harebell.spark.runtime.session_server import (
+    TOKEN_VARIABLE,
+    ServerEntry,
+    SessionServer,
+    versions,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SETTINGS = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Serve sessions until told to stop, or idle for the seconds of the first argument."""
+    idle_seconds = float(arguments[0])
+    master = arguments[1] if len(arguments) > 1 else None
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    entry = ServerEntry()
+    token = os.environ[TOKEN_VARIABLE]
+    from harebell.spark.session import build_session
+
+    spark = build_session("harebell spark", master=master, settings=_SETTINGS)
+    # PySpark replaces the handler of SIGINT.
+    signal.signal(signal.SIGINT, lambda *_: stopping.set())
+    service = _service(spark)
+    port, begun = int(service.localPort()), time.time()
+    entry.publish(SessionServer(os.getpid(), port, token, begun, idle_seconds, versions()))
+    used, last = time.monotonic(), _last_statement(service)
+    while not stopping.wait(min(SPARK_SERVER_LOOK_SECONDS, idle_seconds)):
+        found = _last_statement(service)
+        if found is None or found != last:
+            used, last = time.monotonic(), found
+        elif time.monotonic() - used > idle_seconds:
+            break
+    entry.withdraw()
+    spark.stop()
+
+
+def _service(spark: SparkSession) -> Any:
+    """Return the plugin's server, an object of Scala."""
+    package = spark.sparkContext._jvm.org.apache.spark.sql.connect.service  # type: ignore[union-attr]  # noqa: SLF001
+    return getattr(getattr(package, "SparkConnectService$"), "MODULE$")
+
+
+def _last_statement(service: Any) -> int | None:
+    """Return when the last statement ended, by a clock of Spark; None while one is running.
+
+    The unit depends on the version of Spark, so that only a change means something.
+    """
+    active = service.executionManager().listActiveExecutions()
+    return int(active.left().get()) if active.isLeft() else None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

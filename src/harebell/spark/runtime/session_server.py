@@ -1,0 +1,285 @@
+"""A resident Spark session of this user on this machine: found, reused, started and stopped.
+
+A JVM takes seconds to start. The server keeps one, and serves sessions of Spark Connect on
+127.0.0.1 to programs that know its token:
+
+    <runtime>/spark.json   process, port, token and versions; readable by its user only
+    <runtime>/spark.lock   held by the server while it lives: process ids are reused, locks are not
+    <runtime>/spark.log    what the server and its JVM print
+
+The runtime directory is `$XDG_RUNTIME_DIR/harebell`, or else `harebell-UID` in the directory for
+temporary files. It belongs to the user, and nobody else may read it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import secrets
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import harebell
+from harebell.base.limits import SPARK_SERVER_START_SECONDS, SPARK_SERVER_STOP_SECONDS
+from harebell.spark.runtime.connecting import NEEDED, require
+from harebell.spark.runtime.java import SessionError, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - a name
+_RECORD, _LOCK, _LOG = "spark.json", "spark.lock", "spark.log"
+_POLL_SECONDS = 0.1
+_TAKEN = 3
+"""Exit code of a server that found another one."""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that client and server must share."""
+    return {
+        "harebell": harebell.__version__,
+        "pyspark": version("pyspark"),
+        "python": platform.python_version(),
+        "prefix": sys.prefix,
+    }
+
+
+@dataclass(frozen=True)
+class SessionServer:
+    """A running server.
+
+    Args:
+        pid: its process.
+        port: on 127.0.0.1.
+        token: which clients have to send.
+        started: seconds since 1970.
+        idle_seconds: without a statement for so long it ends.
+        versions: those of the server.
+    """
+
+    pid: int
+    port: int
+    token: str = field(repr=False)
+    started: float = 0.0
+    idle_seconds: float = 0.0
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """The address for `SparkSession.builder.remote`; gRPC sends tokens to `localhost` only."""
+        return f"sc://localhost:{self.port}"
+
+    @property
+    def differences(self) -> str:
+        """How its versions differ from those of this program; "" if they do not."""
+        here = versions()
+        return ", ".join(
+            f"{name} {self.versions.get(name, 'unknown')} there and {here[name]} here"
+            for name in here
+            if self.versions.get(name) != here[name]
+        )
+
+    def connect(self) -> SparkSession:
+        """Return a session of this server.
+
+        Raises:
+            SessionError: the packages of Spark Connect are not installed.
+        """
+        require(NEEDED)
+        from pyspark.sql import SparkSession
+
+        os.environ[TOKEN_VARIABLE] = self.token
+        with warnings.catch_warnings():
+            # pandas 3 is not used here, and PySpark warns about it at every start.
+            warnings.simplefilter("ignore", FutureWarning)
+            return SparkSession.builder.remote(self.url).create()
+
+
+def runtime_directory(environment: Mapping[str, str] | None = None) -> Path:
+    """Return the runtime directory; make it if it is missing.
+
+    Raises:
+        SessionError: it belongs to somebody else, or others may read it.
+    """
+    environment = os.environ if environment is None else environment
+    base = environment.get("XDG_RUNTIME_DIR", "")
+    if base and Path(base).is_dir():
+        directory = Path(base) / "harebell"
+    else:
+        directory = Path(tempfile.gettempdir()) / f"harebell-{os.getuid()}"
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        found = directory.lstat()
+    except OSError as error:
+        raise SessionError(
+            f"the runtime directory {directory} cannot be used: {error.strerror}; "
+            "set XDG_RUNTIME_DIR"
+        ) from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise SessionError(
+            f"the runtime directory {directory} must be a directory of this user that nobody else "
+            f"may read: remove it, or run chmod 700 {directory}"
+        )
+    return directory
+
+
+def find_server() -> SessionServer | None:
+    """Return the running server of this user; None if there is none.
+
+    Raises:
+        SessionError: the runtime directory is not safe.
+    """
+    directory = runtime_directory()
+    if not _locked(directory):
+        return None
+    try:
+        return SessionServer(**json.loads((directory / _RECORD).read_text()))
+    except FileNotFoundError:
+        return None  # it is starting, or ending
+    except (ValueError, TypeError) as error:
+        raise SessionError(f"{directory / _RECORD} cannot be read: {error}; remove it") from None
+
+
+def start_server(idle_seconds: float, master: str | None = None) -> tuple[SessionServer, bool]:
+    """Return the running server, or start one.
+
+    Args:
+        idle_seconds: without a statement for so long it ends.
+        master: where its tasks run; None for this machine.
+
+    Returns:
+        The server, and whether it was started now.
+
+    Raises:
+        SessionError: it cannot start, or one with other versions is running.
+    """
+    require(NEEDED)
+    find_java()
+    found = find_server()
+    if found is not None:
+        return _matching(found), False
+    directory = runtime_directory()
+    words = [sys.executable, "-m", "harebell.spark.runtime.serving_sessions", str(idle_seconds)]
+    # The token is not in the arguments, which every user of the machine can read.
+    surroundings = os.environ | {TOKEN_VARIABLE: secrets.token_urlsafe(32)}
+    descriptor = os.open(directory / _LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as log:
+        started = subprocess.Popen(  # noqa: S603 - our own module
+            [*words, *([master] if master else [])],
+            env=surroundings,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        return _awaited(started, directory)
+    except BaseException:
+        # Ctrl-C too: nothing that nobody waited for is left behind.
+        if started.poll() is None:
+            started.terminate()
+        raise
+
+
+def _awaited(started: subprocess.Popen[bytes], directory: Path) -> tuple[SessionServer, bool]:
+    until = time.monotonic() + SPARK_SERVER_START_SECONDS
+    while time.monotonic() < until:
+        code = started.poll()
+        found = find_server()
+        if found is not None:
+            return _matching(found), found.pid == started.pid
+        if code is not None and code != _TAKEN:
+            said = (directory / _LOG).read_text(errors="replace").strip().splitlines()
+            reason = said[-1] if said else f"exit code {code}"
+            raise SessionError(f"the Spark server did not start: {reason} (see {directory / _LOG})")
+        time.sleep(_POLL_SECONDS)
+    raise SessionError(
+        f"the Spark server did not start within {SPARK_SERVER_START_SECONDS:g} s: "
+        f"see {directory / _LOG}"
+    )
+
+
+def _matching(found: SessionServer) -> SessionServer:
+    if found.differences:
+        raise SessionError(
+            f"the running Spark server (process {found.pid}) has other versions: "
+            f"{found.differences}; run `harebell spark stop` first"
+        )
+    return found
+
+
+def stop_server() -> SessionServer | None:
+    """Stop the running server and wait for its end; None if there is none.
+
+    Raises:
+        SessionError: it does not end.
+    """
+    found = find_server()
+    if found is None:
+        return None
+    directory = runtime_directory()
+    os.kill(found.pid, signal.SIGTERM)
+    until = time.monotonic() + SPARK_SERVER_STOP_SECONDS
+    while _locked(directory):
+        if time.monotonic() > until:
+            raise SessionError(f"the Spark server (process {found.pid}) has not ended yet")
+        time.sleep(_POLL_SECONDS)
+    return found
+
+
+def _locked(directory: Path) -> bool:
+    try:
+        descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+class ServerEntry:
+    """The record of this process as the server, and the lock that it holds.
+
+    Raises:
+        SystemExit: another server runs.
+    """
+
+    def __init__(self) -> None:
+        self._directory = runtime_directory()
+        self._descriptor = os.open(
+            self._directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(_TAKEN) from None
+        (self._directory / _RECORD).unlink(missing_ok=True)
+
+    def publish(self, server: SessionServer) -> None:
+        """Write the record, atomically and for this user only."""
+        draft = self._directory / f"{_RECORD}.new"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(json.dumps(asdict(server)))
+        draft.replace(self._directory / _RECORD)
+
+    def withdraw(self) -> None:
+        """Remove the record, so that nobody connects to a server that ends."""
+        (self._directory / _RECORD).unlink(missing_ok=True)
