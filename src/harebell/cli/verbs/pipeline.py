@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -90,12 +91,18 @@ def init(directory: Path, *, sdp: bool) -> None:
 @pipeline.command()
 @click.argument("file", type=_FILE)
 @_SET
-def explain(file: Path, settings: tuple[str, ...]) -> None:
+@click.option("--svg", "as_svg", is_flag=True, help="Print a drawing of it instead, as SVG.")
+def explain(file: Path, settings: tuple[str, ...], as_svg: bool) -> None:
     """Say what a pipeline will do, without Spark and without a broker."""
     from harebell.pipeline.spec.explaining import explain as explained
+    from harebell.pipeline.spec.lineage import drawing
 
     with sentences():
-        echo(explained(_checked(file, settings)))
+        described = _checked(file, settings)
+    if as_svg:
+        echo(drawing(described), nl=False)
+    else:
+        echo(explained(described))
 
 
 @pipeline.command()
@@ -135,6 +142,39 @@ def list_(as_json: bool) -> None:
 
 def _lag(lag: dict[str, int]) -> str:
     return str(sum(lag.values())) if lag else ""
+
+
+@pipeline.command()
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 3600.0),
+    default=1.0,
+    metavar="SECONDS",
+    help="How often the states are read.  [default: 1]",
+)
+@click.option("--once", is_flag=True, help="Print the states once, and end.")
+def watch(interval: float, once: bool) -> None:
+    """Show the pipelines of this machine live, until Ctrl-C; without a terminal, once."""
+    from harebell.pipeline.registry import default_directory, states
+    from harebell.pipeline.watching import COLUMNS, live_table, row_of
+
+    directory = default_directory()
+    if once or not sys.stdout.isatty():
+        from harebell.pipeline.sinks.console import table
+
+        with sentences():
+            rows = [row_of(state) for state in states(directory)]
+        for line in table(COLUMNS, rows):
+            echo(line)
+        return
+    try:
+        from rich.live import Live
+    except ImportError:
+        raise Failure("this needs rich: pip install 'harebell[spark]'") from None
+    with sentences(), Live(live_table(states(directory)), auto_refresh=False, screen=True) as live:
+        while True:
+            time.sleep(interval)
+            live.update(live_table(states(directory)), refresh=True)
 
 
 @pipeline.command()
