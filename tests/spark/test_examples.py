@@ -26,6 +26,11 @@ PRINTED = {
         "example.warm has 1500 messages",
         "example.cold has 500 messages",
     ],
+    "spark_queue_to_delta.py": [
+        "de: 300 orders, 135450 in all",
+        "fr: 300 orders, 134850 in all",
+        "it: 300 orders, 135150 in all",
+    ],
 }
 
 

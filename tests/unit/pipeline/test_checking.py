@@ -337,3 +337,9 @@ def test_the_examples_have_nothing_wrong_with_them(tmp_path: Path, name: str) ->
     found = check(file, {"LAKE": str(tmp_path)})
     assert found.name.startswith("flights")
     assert found.sinks[0].target.startswith(str(tmp_path))
+
+
+def test_the_example_of_a_work_queue_has_nothing_wrong_with_it(tmp_path: Path) -> None:
+    file = Path(__file__).parents[3] / "examples" / "queue_to_delta.yaml"
+    (sink,) = check(file, {"LAKE": str(tmp_path)}).sinks
+    assert (sink.kind, sink.target) == ("delta", f"{tmp_path}/orders")
