@@ -91,7 +91,7 @@ def _depth(peer: Peer) -> int:
 
 def _fill(peer: Peer, count: int, size: int) -> float:
     """Publish, and wait until all are in the queue and on their way to disk; how long it took."""
-    frames = Frames("", _QUEUE, size, persistent=True, most=_BATCH)
+    frames = Frames("", _QUEUE, size, persistent=True, batch=_BATCH)
     begin = time.monotonic()
     for number in range(0, count, frames.batch):
         peer.socket.sendall(frames.numbered(number, 0, min(frames.batch, count - number)))

@@ -43,7 +43,7 @@ def fill(broker: Harebell, queue: str, kind: str, count: int) -> None:
     """
     declare(broker, queue, kind)
     peer = Peer(broker.port, lambda *_: None)
-    frames = Frames("", queue, BODY_BYTES, persistent=True, most=_BATCH)
+    frames = Frames("", queue, BODY_BYTES, persistent=True, batch=_BATCH)
     for number in range(0, count, frames.batch):
         peer.socket.sendall(frames.numbered(number, 0, min(frames.batch, count - number)))
     until = time.monotonic() + _PATIENCE_SECONDS

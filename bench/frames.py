@@ -21,20 +21,20 @@ class Frames:
         routing_key: with which key.
         size: octets of every body, at least STAMP_BYTES.
         persistent: whether they are persistent.
-        most: no more than so many.
+        batch: no more than so many.
 
     Attributes:
         batch: how many there are.
     """
 
     def __init__(
-        self, exchange: str, routing_key: str, size: int, *, persistent: bool, most: int
+        self, exchange: str, routing_key: str, size: int, *, persistent: bool, batch: int
     ) -> None:
         body = b"\xab" * STAMP_BYTES + b"x" * (size - STAMP_BYTES)
         one = self.encoded(exchange, routing_key, body, persistent)
         self._step = len(one)
         self._stamp_at = one.index(b"\xab" * STAMP_BYTES)
-        self.batch = max(1, min(most, _SMALL_BATCH_BYTES // self._step))
+        self.batch = max(1, min(batch, _SMALL_BATCH_BYTES // self._step))
         self._octets = bytearray(one * self.batch)
 
     def encoded(self, exchange: str, routing_key: str, body: bytes, persistent: bool) -> bytes:

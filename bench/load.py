@@ -198,13 +198,13 @@ class Producer:
         self.peer = Peer(job.port, lambda *_: None, scenario.version)
         if scenario.confirms:
             self.peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-        most = min(BATCH, scenario.confirms // 4) if scenario.confirms else BATCH
+        batch = min(BATCH, scenario.confirms // 4) if scenario.confirms else BATCH
         self.frames = Frames(
             scenario.exchange,
             scenario.routing_key,
             scenario.size,
             persistent=scenario.durable,
-            most=most,
+            batch=batch,
         )
         self.batch = self.frames.batch
 

@@ -68,7 +68,7 @@ class Producer010(Producer):
             scenario.routing_key,
             scenario.size,
             persistent=scenario.durable,
-            most=BATCH,
+            batch=BATCH,
         )
         self.batch = self.frames.batch
 

@@ -86,7 +86,7 @@ class Pair:
         self._out = Peer(task.port, lambda *_: None, user=USER)
         self._in = Peer(task.port, self._delivered, user=USER)
         lasting = task.confirms
-        self._frames = Frames("", QUEUE, SIZE_BYTES, persistent=lasting, most=1)
+        self._frames = Frames("", QUEUE, SIZE_BYTES, persistent=lasting, batch=1)
         self._in.call(m.QueueDeclare(QUEUE, durable=lasting), m.QueueDeclareOk)
         self._in.call(m.BasicQos(0, PREFETCH), m.BasicQosOk)
         self._in.call(m.BasicConsume(QUEUE, "pair"), m.BasicConsumeOk)

@@ -105,8 +105,8 @@ class Bench:
         # A plan of a queue tells which columns a source without a schema has.
         schema = columns or self.stream(_QUEUE, None).schema
         source = self.spark.readStream.format(synthetic.FORMAT).schema(schema)
-        most = 1 if pause else 250_000
-        return source.options(rows=rows, perBatch=most, partitions=self.cores, pause=pause).load()
+        limit = 1 if pause else 250_000
+        return source.options(rows=rows, perBatch=limit, partitions=self.cores, pause=pause).load()
 
     def costs(self, what: Callable[[], float], rows: int) -> tuple[float, float]:
         """The rate of something, and the broker's CPU microseconds per row."""

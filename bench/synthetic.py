@@ -50,7 +50,7 @@ class SyntheticReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: dict[str, str], schema: StructType) -> None:
         self._rows = int(options["rows"])
-        self._most = int(options["perbatch"])
+        self._limit = int(options["perbatch"])
         self._partitions = int(options["partitions"])
         self._pause = float(options.get("pause", "0"))
         self._schema = to_arrow_schema(schema, timezone="UTC")
@@ -64,11 +64,11 @@ class SyntheticReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """As the option says."""
-        return ReadMaxRows(self._most)
+        return ReadMaxRows(self._limit)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """So many rows further; the offset has the time at which that was found out."""
-        end = min(self._rows, int(start["rows"]) + self._most)
+        end = min(self._rows, int(start["rows"]) + self._limit)
         if end == start["rows"]:
             return start
         time.sleep(self._pause)

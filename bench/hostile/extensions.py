@@ -128,7 +128,7 @@ def branches(side: Side) -> Iterator[None]:
     line.call(m.QueueDeclare(_QUEUE, durable=True, arguments=given), m.QueueDeclareOk)
     peer = Peer010(side.task.port, "mallory", lambda *_: None, user=USER)
     peer.do(c.DtxSelect())
-    frames = Frames010("", _QUEUE, 16, persistent=True, most=500)
+    frames = Frames010("", _QUEUE, 16, persistent=True, batch=500)
     blocks = max(1, side.many(50_000) // frames.batch)
     yield
     number = 0

@@ -362,8 +362,8 @@ def publish_octets(
     """basic.publish, content header and body frames."""
     raw = properties if isinstance(properties, bytes) else encode_properties(properties)
     method = m.BasicPublish(exchange=exchange, routing_key=routing_key, **flags)
-    most = frame_max - 8
-    pieces = [body_frame(body[at : at + most], channel) for at in range(0, len(body), most)]
+    limit = frame_max - 8
+    pieces = [body_frame(body[at : at + limit], channel) for at in range(0, len(body), limit)]
     header = content_header(len(body), raw, channel=channel)
     return b"".join((encoded(method, channel, spec), header, *pieces))
 

@@ -197,7 +197,7 @@ def test_a_client_cuts_bodies_to_the_agreed_size(size: int) -> None:
     assert AMQP_0_9_1.decode(method.payload) == m.BasicPublish("", "q")
     assert header.payload == b"\0\x3c\0\0" + size.to_bytes(8) + b"\0\0"
     assert {one.channel for one in (method, header, *bodies)} == {1}
-    most = FRAME_MAX - 8
+    limit = FRAME_MAX - 8
     assert [len(one.payload) for one in bodies] == [
-        min(most, size - at) for at in range(0, size, most)
+        min(limit, size - at) for at in range(0, size, limit)
     ]

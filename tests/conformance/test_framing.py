@@ -113,8 +113,8 @@ def test_bodies_are_cut_to_the_readers_frame_max_and_no_smaller(
     peer.publish("", "q", text)
     found = peer.get("q")
     assert found.body == text
-    most = frame_max - 8
-    assert found.pieces == tuple(min(most, size - at) for at in range(0, size, most))
+    limit = frame_max - 8
+    assert found.pieces == tuple(min(limit, size - at) for at in range(0, size, limit))
 
 
 def test_writer_and_reader_may_have_different_frame_max(connect: Connect) -> None:

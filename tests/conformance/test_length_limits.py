@@ -117,19 +117,19 @@ def test_a_commit_with_a_refused_publish_does_nothing(peer: Peer) -> None:
     assert (rest(peer), rest(peer, "open")) == ([], [b"0"])
 
 
-@pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("quorum", 3)])
-def test_a_commit_that_fits_exactly_is_done(peer: Peer, kind: str, most: int) -> None:
+@pytest.mark.parametrize(("kind", "limit"), [("classic", 2), ("quorum", 3)])
+def test_a_commit_that_fits_exactly_is_done(peer: Peer, kind: str, limit: int) -> None:
     arguments = {"x-max-length": 2, "x-queue-type": kind, **REJECT}
     peer.queue("q", durable=True, arguments=arguments)
     peer.ask(m.TxSelect())
-    for number in range(most):
+    for number in range(limit):
         peer.publish("", "q", b"%d" % number)
     peer.ask(m.TxCommit())
     peer.publish("", "q", b"one too many")
     peer.send(m.TxCommit())
     peer.expect_channel_close(406, "PRECONDITION_FAILED - partial tx completion", "tx.commit")
     peer.ask(m.ChannelOpen())
-    assert rest(peer) == [b"%d" % number for number in range(most)]
+    assert rest(peer) == [b"%d" % number for number in range(limit)]
 
 
 def test_a_message_that_goes_because_there_are_too_many_is_a_dead_letter(peer: Peer) -> None:

@@ -22,7 +22,7 @@ from harebell.wire.v09.transfer import (
     write_transfer,
 )
 
-_MOST = 3_000
+_MAX = 3_000
 _NAMES = 4
 
 
@@ -59,7 +59,7 @@ def references(data: bytes) -> None:
     def key(identifier: str) -> Key:
         return ("/", "", identifier)
 
-    session = References(gauge, checkpoints, key, _MOST)
+    session = References(gauge, checkpoints, key, _MAX)
     bodies: dict[bytes, bytes] = {}
     for at in range(0, len(data) - 2, 3):
         what, which, size = data[at : at + 3]
@@ -67,7 +67,7 @@ def references(data: bytes) -> None:
         piece = bytes((at % 251,)) * (size * 8)
         if what % 8 == 0:
             session.release(Work())
-            session = References(gauge, checkpoints, key, _MOST)
+            session = References(gauge, checkpoints, key, _MAX)
             bodies.clear()
             continue
         act(session, bodies, what, name, piece)
@@ -88,7 +88,7 @@ def act(
         1: (lambda: session.open(name), not is_open),
         2: (
             lambda: session.append(name, piece),
-            is_open and len(bodies.get(name, b"")) + len(piece) <= _MOST,
+            is_open and len(bodies.get(name, b"")) + len(piece) <= _MAX,
         ),
         3: (lambda: session.checkpoint(name, identifier), is_open),
         4: (lambda: session.resume(name, identifier), not is_open),

@@ -59,9 +59,9 @@ def call(channel: int, method: m.Method) -> bytes:
 def content(channel: int, properties: bytes, body: bytes, frame_max: int = FRAME_MAX) -> bytes:
     """The header frame and the body frames of a content."""
     out = frame(2, channel, b"\x00\x3c\x00\x00" + len(body).to_bytes(8) + properties)
-    most = frame_max - 8
-    for at in range(0, len(body), most):
-        out += frame(3, channel, body[at : at + most])
+    limit = frame_max - 8
+    for at in range(0, len(body), limit):
+        out += frame(3, channel, body[at : at + limit])
     return out
 
 

@@ -27,7 +27,7 @@ TRANSACTED = (TX, MOVED)
 LEVELS = 4
 _PLAIN, _TRANSACTIONS = 1, 2
 _WINDOW = 200
-_MOST_AT_ONCE = 20
+_MAX_AT_ONCE = 20
 _PREFETCH = 60
 _STREAM_BACK = 20
 _ODDS_OF_A_LONG_BODY = 0.01
@@ -149,7 +149,7 @@ class Publisher:
         rng = self.accounts.rng
         if len(self.waiting) < _WINDOW and self._plain:
             frames = []
-            for _ in range(rng.randint(1, _MOST_AT_ONCE)):
+            for _ in range(rng.randint(1, _MAX_AT_ONCE)):
                 number, octets = self.accounts.message(rng.choice(self._plain), self.source)
                 self._tag += 1
                 self.waiting.append((self._tag, number))
@@ -160,7 +160,7 @@ class Publisher:
 
     def _transact(self, *, keep: bool) -> None:
         rng = self.accounts.rng
-        queues = rng.choices(self._transacted, k=rng.randint(1, _MOST_AT_ONCE))
+        queues = rng.choices(self._transacted, k=rng.randint(1, _MAX_AT_ONCE))
         made = [self.accounts.message(queue, self.source, sent=keep) for queue in queues]
         self.transaction = [number for number, _ in made] if keep else []
         self.accounts.ledger.transacts(zip(queues, self.transaction, strict=False))

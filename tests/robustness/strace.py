@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 RENAMES = "rename,renameat,renameat2"
-MOST = 65_535
+MAX = 65_535
 """strace counts no further."""
 
 

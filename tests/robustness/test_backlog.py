@@ -50,7 +50,7 @@ def cpu_of(pid: int) -> float:
 
 
 def _fill(
-    broker: RunningBroker, count: int, most_bytes: int, rate: float = RATE_OF_A_SHORT_RUN
+    broker: RunningBroker, count: int, max_bytes: int, rate: float = RATE_OF_A_SHORT_RUN
 ) -> str:
     """Publish a backlog, and say what it took."""
     declare(broker.port, QUEUE)
@@ -66,14 +66,14 @@ def _fill(
         f"{share:.0%} of the start, {memory['VmRSS'] // MIB} MiB, "
         f"at most {memory['VmHWM'] // MIB} MiB"
     )
-    assert memory["VmHWM"] <= most_bytes, said
+    assert memory["VmHWM"] <= max_bytes, said
     # A short chunk says nothing: the broker may have most of it still before it.
     if count >= MESSAGES:
         assert share >= rate, f"{said}: {[round(rate) for rate in rates]}"
     return said
 
 
-def _empty(broker: RunningBroker, count: int, most_bytes: int) -> str:
+def _empty(broker: RunningBroker, count: int, max_bytes: int) -> str:
     begin = time.monotonic()
     drain(broker.port, QUEUE, count, Order(SIZE).check)
     memory = memory_of(broker.pid)
@@ -81,7 +81,7 @@ def _empty(broker: RunningBroker, count: int, most_bytes: int) -> str:
         f"out at {count / (time.monotonic() - begin):,.0f}/s, {memory['VmRSS'] // MIB} MiB, "
         f"at most {memory['VmHWM'] // MIB} MiB"
     )
-    assert memory["VmHWM"] <= most_bytes, said
+    assert memory["VmHWM"] <= max_bytes, said
     return said
 
 

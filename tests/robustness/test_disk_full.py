@@ -25,7 +25,7 @@ QUEUE, OTHER = "full", "waiting"
 SIZE = 1024
 DISK_OCTETS = 96 * MIB
 BLOCKED_SECONDS = 90.0
-_MOST = 40_000
+_MAX = 40_000
 _WINDOW = 2_000
 _PATIENCE_SECONDS = 0.2
 _SEGMENT = ("--segment-bytes", str(MIB))
@@ -74,7 +74,7 @@ class Watcher:
             assert now < until, f"never blocked: {self.filler.sent} were published"
             room = self.filler.sent - self.filler.confirmed < _WINDOW
             if room or now > last + _PATIENCE_SECONDS:
-                assert self.filler.confirmed < _MOST, "more was confirmed than the disk can hold"
+                assert self.filler.confirmed < _MAX, "more was confirmed than the disk can hold"
                 self.filler.send_block()
                 last = now
             self.hear(0.001)

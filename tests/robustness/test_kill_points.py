@@ -36,7 +36,7 @@ LIVES_TOGETHER = 10
 SYNCS = ("fdatasync", "fsync", "syncfs")
 KINDS = ("write", "pwrite64", *SYNCS, strace.RENAMES, "unlink", "ftruncate", "mkdir")
 KILLED = -signal.SIGKILL
-_SECONDS, _MOST_SECONDS, _LONGER = 0.3, 10.0, 1.25
+_SECONDS, _MAX_SECONDS, _LONGER = 0.3, 10.0, 1.25
 _FLAGS = ("--segment-bytes", "65536")
 _LINE = re.compile(r"^(\d+) +(\w+)\(", re.MULTILINE)
 
@@ -97,31 +97,31 @@ class Points:
     def count(self) -> Counter[str]:
         """One life that ends by the clock: what its busiest thread calls how often."""
         everything = ",".join(KINDS)
-        self._live(strace.log_to(strace.kill_at(everything, strace.MOST), self._trace))
+        self._live(strace.log_to(strace.kill_at(everything, strace.MAX), self._trace))
         threads = Counter(_LINE.findall(self._trace.read_text()))
-        most: Counter[str] = Counter()
+        limit: Counter[str] = Counter()
         for (_, call), count in threads.items():
             kind = next(each for each in KINDS if call in each.split(","))
-            most[kind] = max(most[kind], count)
-        return most
+            limit[kind] = max(limit[kind], count)
+        return limit
 
     def play(self) -> None:
         """One life that ends at a call of a kind that was tried least."""
-        most = self._counts[min(self.lives, 1)]
+        limit = self._counts[min(self.lives, 1)]
         self.lives += 1
-        kinds = [kind for kind in KINDS if most[kind]]
+        kinds = [kind for kind in KINDS if limit[kind]]
         self._rng.shuffle(kinds)
         kind = min(kinds, key=self._tries.__getitem__)
         self._tries[kind] += 1
         # Lives differ: not every one makes as many calls as the one that was counted.
-        number = self._rng.randint(1, max(1, most[kind] * 3 // 4))
+        number = self._rng.randint(1, max(1, limit[kind] * 3 // 4))
         self.early += self._live(strace.log_to(strace.kill_at(kind, number), self._trace))
         threads = Counter(_LINE.findall(self._trace.read_text()))
         if max(threads.values(), default=0) >= number:
             self._reached[kind] += 1
         else:
             # The machine may have become slower since calls were counted.
-            self.seconds = min(self.seconds * _LONGER, _MOST_SECONDS)
+            self.seconds = min(self.seconds * _LONGER, _MAX_SECONDS)
 
     def end(self, where: str) -> tuple[int, int]:
         """Drain and judge; how many messages were sent, and confirmed."""
@@ -157,7 +157,7 @@ def _play_all(directory: Path, seed: int, points: int, counted: Callable[[str], 
         seconds = play.seconds
         early += play.early
         lives += play.lives
-    kinds = ", ".join(f"{count} {kind.split(',')[0]}" for kind, count in reached.most_common())
+    kinds = ", ".join(f"{count} {kind.split(',')[0]}" for kind, count in reached.max_common())
     counted(
         f"{reached.total()} points reached in {lives} lives ({kinds}; {early} during the start), "
         f"{sent:,} sent, {confirmed:,} confirmed, {time.monotonic() - begin:.0f} s"

@@ -18,7 +18,7 @@ POINTS = 10
 SOAK_POINTS = 400
 KINDS = ("pwrite64", "fdatasync,fsync,syncfs", "write")
 _FLAGS = ("--segment-bytes", "65536")
-_MOST = 120
+_MAX = 120
 """The latest call: a branch makes some ten, and the start some twenty."""
 
 
@@ -31,7 +31,7 @@ def _lives(directory: Path, seed: int, points: int) -> Branches:
     while lives < points or branches.ended <= points:
         lives += 1
         assert lives <= points * 5, f"{branches.ended} branches ended in {lives} lives"
-        prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MOST))
+        prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MAX))
         try:
             with life(data_dir, *_FLAGS, prefix=prefix) as broker:
                 with pytest.raises(LostError):

@@ -20,13 +20,13 @@ POINTS = 4
 SOAK_POINTS = 100
 KINDS = ("pwrite64", "fdatasync,fsync,syncfs", "write")
 _FLAGS = ("--segment-bytes", "65536")
-_MOST = 120
+_MAX = 120
 _ROWS, _MANY_ROWS = 200, 6_000
 _EVERY = 4
 """One of so many batches is large: its rows are synced in several commits before it ends."""
 _BODY_BYTES = 400
 _NUMBERS = 50
-_MOST_BATCHES = 500
+_MAX_BATCHES = 500
 """Of one life: it is killed long before."""
 
 
@@ -100,11 +100,11 @@ def _lives(directory: Path, seed: int, points: int) -> _Sender:
     sender = _Sender(rng)
     data_dir = directory / "data"
     for _ in range(points):
-        prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MOST))
+        prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MAX))
         try:
             with life(data_dir, *_FLAGS, prefix=prefix) as broker:
                 with pytest.raises((ConnectionLost, ConnectionFailed)):
-                    sender.live(broker.address(), _MOST_BATCHES)
+                    sender.live(broker.address(), _MAX_BATCHES)
                 assert broker.process.wait(60) == -signal.SIGKILL, broker.log
                 assert "Traceback" not in broker.log, broker.log
         except DidNotStart as error:

@@ -537,8 +537,8 @@ class SimFile(File):
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
         """Write, all of it or less."""
-        most = self._step("write")
-        octets = bytes(data if most is None else data[:most])
+        limit = self._step("write")
+        octets = bytes(data if limit is None else data[:limit])
         node = self._node
         growth = max(offset + len(octets) - len(node.current), 0)
         missing = growth - self._disk.room(growth, self.path)

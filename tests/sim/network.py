@@ -51,7 +51,7 @@ class World:
         self._count = 0
         self._digest = hashlib.sha256()
         self.steps = 0
-        self.most_output = 0
+        self.max_output = 0
         self.later(TICK, self._tick)
 
     def start_broker(self) -> MemoryBroker:
@@ -177,7 +177,7 @@ class Link:
             self.waiting -= len(part)
             self.world.note("up", self.number, part)
             self.connection.receive(part, self.world.now)
-            self.world.most_output = max(self.world.most_output, self.connection.out.size)
+            self.world.max_output = max(self.world.max_output, self.connection.out.size)
             self.world.flush()
 
     # --- broker to client -----------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Link:
         """The broker's shell writes."""
         connection = self.connection
         data = connection.take_output(self.world.now)
-        self.world.most_output = max(self.world.most_output, len(data))
+        self.world.max_output = max(self.world.max_output, len(data))
         if not self.dead:
             self._to_write += data
             self._pump()

@@ -26,7 +26,7 @@ class Outcome:
         steps: how many events there were.
         alarms: how often the memory alarm was found on.
         faults: how many faults were injected.
-        most_used: the most memory that queued messages took.
+        max_used: the most memory that queued messages took.
     """
 
     trace: str
@@ -34,7 +34,7 @@ class Outcome:
     steps: int
     alarms: int
     faults: int
-    most_used: int
+    max_used: int
 
 
 class Scenario:
@@ -52,7 +52,7 @@ class Scenario:
         self.seconds = seconds
         self.checker = Checker()
         self.world = self.make_world(seed)
-        self.alarms = self.faults = self.most_used = 0
+        self.alarms = self.faults = self.max_used = 0
         self._administer(
             *(m.QueueDeclare(queue=name, durable=self.durable) for name in QUEUES),
             m.ExchangeDeclare(exchange=EVERYWHERE, type="fanout", durable=self.durable),
@@ -81,7 +81,7 @@ class Scenario:
         self._check_nothing_is_left()
         world = self.world
         return Outcome(
-            world.trace, self.checker, world.steps, self.alarms, self.faults, self.most_used
+            world.trace, self.checker, world.steps, self.alarms, self.faults, self.max_used
         )
 
     # --- faults ---------------------------------------------------------------------------------
@@ -116,11 +116,11 @@ class Scenario:
         """Nobody's output or the queues grow beyond what the limits allow."""
         gauge = self.world.broker.gauge
         self.alarms += gauge.over
-        self.most_used = max(self.most_used, gauge.used)
+        self.max_used = max(self.max_used, gauge.used)
         publishers = sum(isinstance(actor, Publisher) for actor in self.actors)
         allowed = HIGH + (publishers + self.faults + 1) * 2 * BIGGEST
         assert gauge.used <= allowed, f"{gauge.used} octets are queued"
-        assert self.world.most_output <= OUTPUT_HIGH_BYTES + 2 * BIGGEST < OUTPUT_STOP_BYTES
+        assert self.world.max_output <= OUTPUT_HIGH_BYTES + 2 * BIGGEST < OUTPUT_STOP_BYTES
 
     # --- the end --------------------------------------------------------------------------------
 

@@ -587,13 +587,13 @@ def test_a_login_that_nobody_answers_is_tried_again_where_the_broker_was_known(
         assert breaking.made == 3, "the login was cut off once"
 
 
-@pytest.mark.parametrize("most", ["5", "100"])
+@pytest.mark.parametrize("limit", ["5", "100"])
 def test_a_claim_whose_answer_is_lost_is_read_like_any_other(
-    reader: Readers, broker_url: str, channel: Any, queue: str, most: str
+    reader: Readers, broker_url: str, channel: Any, queue: str, limit: str
 ) -> None:
     publish(channel, queue, 0, 10)
     with relay(pika.URLParameters(broker_url).port) as breaking:
-        one = reader(url=f"amqp://127.0.0.1:{breaking.port}/%2F", maxOffsetsPerTrigger=most)
+        one = reader(url=f"amqp://127.0.0.1:{breaking.port}/%2F", maxOffsetsPerTrigger=limit)
         one.prepareForTriggerAvailableNow()
         start = one.initialOffset()
         breaking.cut_at = _CLAIM

@@ -141,13 +141,13 @@ def test_octets_end_a_micro_batch_also_of_what_came_while_it_began(
 
 
 @pytest.mark.parametrize(
-    ("most", "consumers"), [(200_000, 4), (2**63 - 1, 1)], ids=["some", "any number"]
+    ("limit", "consumers"), [(200_000, 4), (2**63 - 1, 1)], ids=["some", "any number"]
 )
 def test_as_many_consumers_are_made_as_a_micro_batch_needs_and_one_for_any_number(
-    reader: Readers, channel: Any, queue: str, most: int, consumers: int
+    reader: Readers, channel: Any, queue: str, limit: int, consumers: int
 ) -> None:
     publish(channel, queue, 0, 5)
-    one = reader(maxOffsetsPerTrigger=str(most))
+    one = reader(maxOffsetsPerTrigger=str(limit))
     start = one.initialOffset()
     assert bodies(one, start, gathered(one, start)) == [0, 1, 2, 3, 4]
     assert channel.queue_declare(queue, passive=True).method.consumer_count == consumers

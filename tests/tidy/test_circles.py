@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.tidy.reviewed import CIRCLES
 from tests.tidy.sources import SOURCE, python_files, tree
 
-MOST_FILES = 4
+MAX_FILES = 4
 
 
 def module_of(path: Path) -> str:
@@ -66,7 +66,7 @@ def circles() -> set[frozenset[str]]:
 
 
 def test_no_circle_ties_more_files_than_a_reader_holds_in_mind() -> None:
-    large = [sorted(circle) for circle in circles() if len(circle) > MOST_FILES]
+    large = [sorted(circle) for circle in circles() if len(circle) > MAX_FILES]
     assert not large, large
 
 

@@ -8,7 +8,7 @@ from harebell.admin.command import Argument
 from harebell.admin.context import CommandRefused
 from harebell.admin.statistics import Range
 
-_MOST_SAMPLES = 10_000
+_MAX_SAMPLES = 10_000
 
 Age = Annotated[
     int | None, Argument("Show samples of this many seconds; needs the flag after it.", "SECONDS")
@@ -31,9 +31,9 @@ def range_of(age: int | None, increment: int | None, name: str) -> Range | None:
         return None
     if age is None or increment is None:
         raise CommandRefused(f"{name}_age and {name}_incr are used together: give both")
-    if age < 1 or increment < 1 or age // increment > _MOST_SAMPLES:
+    if age < 1 or increment < 1 or age // increment > _MAX_SAMPLES:
         raise CommandRefused(
             f"{name}_age = {age} and {name}_incr = {increment} are no range: both are at least 1 "
-            f"second, for at most {_MOST_SAMPLES} samples"
+            f"second, for at most {_MAX_SAMPLES} samples"
         )
     return Range(age, increment)

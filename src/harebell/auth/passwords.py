@@ -26,7 +26,7 @@ SCRYPT_SALT_BYTES = 16
 _DIGESTS = {SHA256: "sha256", SHA512: "sha512", MD5: "md5"}
 _LOG_N, _R, _P = 14, 8, 1
 """Parameters of new hashes; a stored hash contains its own."""
-_MOST_LOG_N, _MOST_R, _MOST_P = 17, 16, 16
+_MAX_LOG_N, _MAX_R, _MAX_P = 17, 16, 16
 _HASH_BYTES = 32
 _BLOCK_BYTES = 128
 _SPARE_BYTES = 1_048_576
@@ -97,10 +97,9 @@ def _scrypt_fault(stored: str) -> str:
     if found is None:
         return "the password hash is not $scrypt$ln=...,r=...,p=...$salt$hash"
     log_n, r, p = (int(found[n]) for n in (1, 2, 3))
-    if not (1 <= log_n <= _MOST_LOG_N and 1 <= r <= _MOST_R and 1 <= p <= _MOST_P):
+    if not (1 <= log_n <= _MAX_LOG_N and 1 <= r <= _MAX_R and 1 <= p <= _MAX_P):
         return (
-            f"the password hash takes more than ln={_MOST_LOG_N},r={_MOST_R},p={_MOST_P}, or "
-            "nothing"
+            f"the password hash takes more than ln={_MAX_LOG_N},r={_MAX_R},p={_MAX_P}, or nothing"
         )
     try:
         salt, digest = _unbase64(found[4]), _unbase64(found[5])
@@ -110,9 +109,9 @@ def _scrypt_fault(stored: str) -> str:
 
 
 def _scrypt(password: str, salt: bytes, log_n: int, r: int, p: int) -> bytes:
-    most = _BLOCK_BYTES * r * ((1 << log_n) + p + 2) + _SPARE_BYTES
+    memory_limit = _BLOCK_BYTES * r * ((1 << log_n) + p + 2) + _SPARE_BYTES
     return hashlib.scrypt(
-        password.encode(), salt=salt, n=1 << log_n, r=r, p=p, maxmem=most, dklen=_HASH_BYTES
+        password.encode(), salt=salt, n=1 << log_n, r=r, p=p, maxmem=memory_limit, dklen=_HASH_BYTES
     )
 
 

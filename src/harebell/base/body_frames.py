@@ -2,7 +2,7 @@
 
 AMQP 0-8, 0-9 and 0-9-1:
 
-    03 | channel(2) | size(4) | bytes ... | CE         a frame for every `most` bytes of the body
+    03 | channel(2) | size(4) | bytes ... | CE         a frame for every `limit` bytes of the body
 
 AMQP 0-10, where flags mark the first and the last frame of the segment:
 
@@ -26,7 +26,7 @@ class BodyFrames:
     Args:
         channel: the channel number.
         body: the whole body.
-        most: most bytes of it in one frame.
+        limit: most bytes of it in one frame.
 
     Attributes:
         left: bytes that are left, including the overhead of frames.
@@ -34,21 +34,21 @@ class BodyFrames:
 
     OVERHEAD = _OVERHEAD
 
-    __slots__ = ("_at", "_body", "_channel", "_most", "left")
+    __slots__ = ("_at", "_body", "_channel", "_limit", "left")
 
-    def __init__(self, channel: int, body: bytes, most: int) -> None:
+    def __init__(self, channel: int, body: bytes, limit: int) -> None:
         self._channel = channel.to_bytes(2)
         self._body = memoryview(body)
-        self._most = most
+        self._limit = limit
         self._at = 0
-        self.left = len(body) + -(-len(body) // most) * self.OVERHEAD
+        self.left = len(body) + -(-len(body) // limit) * self.OVERHEAD
 
     def take(self, byte_count: int) -> bytes:
         """Return the next frames: as many as fit in that many bytes, and at least one."""
         found: list[bytes | memoryview] = []
         size = 0
         while self._at < len(self._body):
-            part = self._body[self._at : self._at + self._most]
+            part = self._body[self._at : self._at + self._limit]
             size += len(part) + self.OVERHEAD
             if found and size > byte_count:
                 break

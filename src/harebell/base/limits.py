@@ -272,7 +272,7 @@ PUBLISH_WINDOW = 10_000
 """Most unconfirmed publishes of a bulk publish."""
 RECOVERY_FIRST_SECONDS = 0.5
 """Longest delay before the first attempt to recover a connection."""
-RECOVERY_MOST_SECONDS = 30.0
+RECOVERY_MAX_SECONDS = 30.0
 """Longest delay between attempts to recover a connection."""
 
 # --- the server ---------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ WORK_TURN_UNITS = 8_000
 """Units of deferred work in one turn, for all users together."""
 WORK_SLICE_UNITS = 1_000
 """Units after which the next connection or operation of the same user is served."""
-WORK_LEAST_UNITS = 100
+WORK_MIN_UNITS = 100
 """Units that closing a connection gets at once, whatever its user has spent."""
 WORK_LOOK_UNITS = 16
 """Units after which the estimate is compared with the clock."""
@@ -386,7 +386,7 @@ CONTROL_IDLE_SECONDS = 10.0
 """Time after which the broker shows a client that its next rows take longer."""
 LAG_STEP_SECONDS = 0.005
 """Interval of measurements of `harebell status --lag`."""
-LAG_MOST_SECONDS = 3600.0
+LAG_MAX_SECONDS = 3600.0
 """Longest time that it measures."""
 CONTROL_COMMAND_SECONDS = 60.0
 """Time that the command line waits until a change is on disk."""
@@ -398,7 +398,7 @@ MANAGEMENT_PORT = 15_672
 """Default port of the HTTP API."""
 HTTP_BODY_BYTES = 20_000_000
 """Default of the largest request body, as in RabbitMQ."""
-HTTP_BODY_MOST_BYTES = 2_147_483_647
+HTTP_BODY_MAX_BYTES = 2_147_483_647
 """Largest value of that setting."""
 HTTP_BACKLOG_CONNECTIONS = 128
 """Connections that wait to be accepted."""
@@ -420,7 +420,7 @@ HTTP_COMPRESS_LEVEL = 1
 """Level of gzip: the fastest."""
 HTTP_PAGE_ROWS = 100
 """Default size of a page."""
-HTTP_PAGE_MOST_ROWS = 500
+HTTP_PAGE_MAX_ROWS = 500
 """Largest page."""
 HTTP_SORT_RUN_ROWS = 256
 """Rows that are sorted at once; longer lists are merged from such runs."""
@@ -444,9 +444,9 @@ LOGIN_SOURCES = 1_000
 # --- statistics ---------------------------------------------------------------------------------
 STATISTICS_SECONDS = 5
 """Interval of the samples of counters, as RabbitMQ's collect_statistics_interval."""
-STATISTICS_LEAST_MS = 1_000
+STATISTICS_MIN_MS = 1_000
 """Shortest interval of samples that can be configured."""
-STATISTICS_MOST_MS = 600_000
+STATISTICS_MAX_MS = 600_000
 """Longest interval of samples that can be configured (10 minutes)."""
 STATISTICS_RING_SAMPLES = 10_000
 """Most samples that a retention policy may keep of one thing."""
@@ -464,7 +464,7 @@ SPARK_ROWS_PER_TRIGGER = 250_000
 """Default number of messages in one micro-batch, and of unacknowledged ones."""
 SPARK_ROWS_PER_BATCH = 8_192
 """Rows of an Arrow record batch; Spark is fastest between 1,000 and 8,000."""
-SPARK_ROWS_PER_BATCH_MOST = 65_536
+SPARK_ROWS_PER_BATCH_MAX = 65_536
 """Most rows per record batch that can be configured."""
 SPARK_BATCH_BYTES = 16_777_216
 """Bytes of messages after which a record batch ends, however few rows it has."""
@@ -474,7 +474,7 @@ SPARK_ROWS_PER_PARTITION = 1_024
 """Fewer rows than this are not split into more partitions."""
 COLUMN_BYTES = 2_000_000_000
 """Most bytes in one column of a record batch: Arrow counts them with 31 bits."""
-PREFETCH_MOST = 65_535
+PREFETCH_MAX = 65_535
 """Largest prefetch-count of a consumer (basic.qos has a short)."""
 SPARK_LONG_POLL_SECONDS = 0.2
 """Time that an idle query waits for a message before it replies to Spark."""
@@ -503,9 +503,9 @@ SPARK_LEASE_SECONDS = 300.0
 """Default time that the lease of a query outlives its connection."""
 SPARK_STREAM_SECONDS = 86_400.0
 """Default time that the stream of a query over an exchange keeps messages, and is not read."""
-SPARK_IN_FLIGHT_MOST = 1_000_000
+SPARK_IN_FLIGHT_MAX = 1_000_000
 """Most unconfirmed rows of a write task that can be configured."""
-SPARK_TXN_VERSION_MOST = 2**63 - 2
+SPARK_TXN_VERSION_MAX = 2**63 - 2
 """Largest txnVersion of a batch write."""
 SPARK_PIECES_IN_FLIGHT = 8
 """Record batches of a write task that are being sent at a time."""
@@ -562,7 +562,7 @@ SETTLED_MESSAGES = 10_000
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
 """Size from which the log of a queue continues in a new segment (8 MiB)."""
-STREAM_SEGMENT_LEAST_BYTES = 16_384
+STREAM_SEGMENT_MIN_BYTES = 16_384
 """Smallest segment of a stream: every segment is a file."""
 STREAM_SEGMENT_BYTES = 67_108_864
 """The same for a stream (64 MiB)."""
@@ -586,7 +586,7 @@ LARGE_RECORD_BYTES = 4_194_304
 """Body size from which a durable log stores a message in its own segment, without copying."""
 READ_FIRST_BYTES = 16_384
 """The first read of a log from disk."""
-READ_MOST_BYTES = 262_144
+READ_MAX_BYTES = 262_144
 """Size of one read when a log is read in order."""
 READ_HELD_BYTES = 67_108_864
 """Most bytes of blocks in memory, for all logs; a single larger message is allowed."""
@@ -596,11 +596,11 @@ SCAN_WINDOW_BYTES = 4_194_304
 """Size of one read when a log is opened."""
 AHEAD_FROM_BYTES = 65_536
 """Size of a segment from which space is written ahead of its records."""
-AHEAD_MOST_BYTES = 1_048_576
+AHEAD_MAX_BYTES = 1_048_576
 """Most space written ahead at a time: as much as the segment has, up to this (1 MiB)."""
 AHEAD_WRITE_BYTES = 262_144
 """Size of a commit for one log above which no space is written ahead: its sync is rare."""
-PERFORM_MOST = 64
+PERFORM_MAX = 64
 """Most writes of a commit that are done without a Python thread."""
 SYNC_TOGETHER_FILES = 8
 """Number of files from which a commit syncs the whole file system, if the platform can."""
@@ -646,7 +646,7 @@ OPEN_FILES = 256
 """Segments kept open for reading, and as many for writing."""
 STORE_FILES_SHARE = 8
 """Each of them uses at most one part in so many of the open files that the process may have."""
-STORE_FILES_LEAST = 8
+STORE_FILES_MIN = 8
 """Each of them may use at least this many files."""
 OTHER_FILES = 64
 """Open files besides segments and connections, and some to spare."""
@@ -660,7 +660,7 @@ BRANCH_SETTLED_MESSAGES = 1_000_000
 """Most deliveries that one branch acknowledges."""
 BRANCH_TIMEOUT_SECONDS = 60
 """Default timeout of a branch until it is prepared."""
-BRANCH_TIMEOUT_MOST_SECONDS = 86_400
+BRANCH_TIMEOUT_MAX_SECONDS = 86_400
 """Longest such timeout: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
 """Time that a rolled back branch is kept: an hour."""
@@ -682,7 +682,7 @@ LEASE_CLAIM_RANGES = 4_096
 """Most position ranges of one claim."""
 LEASE_TIMEOUT_MS = 86_400_000
 """Default timeout of the claims of a group without a holder: a day."""
-LEASE_TIMEOUT_MOST_MS = 2_592_000_000
+LEASE_TIMEOUT_MAX_MS = 2_592_000_000
 """Longest such timeout: thirty days."""
 
 # --- staged publishing, publishers --------------------------------------------------------------

@@ -83,8 +83,8 @@ def _repeats(tree: Any) -> Iterable[tuple[Any, Any]]:
     """Yield the repeats of variable length in a pattern, with what they repeat."""
     for kind, value in tree:
         if kind in _REPEATS:
-            least, most, body = value
-            if least != most:
+            minimum, maximum, body = value
+            if minimum != maximum:
                 yield kind, body
             yield from _repeats(body)
             continue
@@ -99,8 +99,8 @@ def _choices(tree: Any) -> int:
     count = 0
     for kind, value in tree:
         if kind in _REPEATS:
-            least, _, body = value
-            count += max(least, 1) * _choices(body)
+            minimum, _, body = value
+            count += max(minimum, 1) * _choices(body)
             continue
         count += kind is _constants.BRANCH
         for part in value if isinstance(value, list | tuple) else (value,):
@@ -127,22 +127,22 @@ class _Machine:
 
     Args:
         tree: the parsed pattern.
-        most: how many states it may have.
+        maximum: how many states it may have.
 
     Raises:
         _NotFollowed: it has more than characters, choices, repeats and positions.
     """
 
-    def __init__(self, tree: Any, most: int = PATTERN_STEPS) -> None:
+    def __init__(self, tree: Any, maximum: int = PATTERN_STEPS) -> None:
         self._state = tree.state
-        self._most = most
+        self._maximum = maximum
         # The final state; every other state is made before those that follow it.
         self._steps: list[_Step] = [_Step(None, 0, ())]
         self._tests: dict[str, re.Pattern[str]] = {}
         self._first = self._before(tree, _FOUND)
 
     def _add(self, test: Any, width: int, *after: int) -> int:
-        if len(self._steps) >= self._most:
+        if len(self._steps) >= self._maximum:
             raise _NotFollowed
         self._steps.append(_Step(None if test is None else self._test(test), width, after))
         return len(self._steps) - 1
@@ -173,23 +173,23 @@ class _Machine:
             elif kind is _constants.SUBPATTERN and not value[1] and not value[2]:
                 after = self._before(value[3], after)
             elif kind in _REPEATS:
-                least, most, body = value
-                after = self._repeated(least, most, body, after)
+                minimum, maximum, body = value
+                after = self._repeated(minimum, maximum, body, after)
             else:
                 raise _NotFollowed
         return after
 
-    def _repeated(self, least: int, most: Any, body: Any, after: int) -> int:
-        if most is _constants.MAXREPEAT:
+    def _repeated(self, minimum: int, maximum: Any, body: Any, after: int) -> int:
+        if maximum is _constants.MAXREPEAT:
             again = self._add(None, 0, after)
             begin = self._before(body, again)
             self._steps[again] = _Step(None, 0, (begin, after))
             after = again
         else:
             over = after
-            for _ in range(most - least):
+            for _ in range(maximum - minimum):
                 after = self._add(None, 0, self._before(body, after), over)
-        for _ in range(least):
+        for _ in range(minimum):
             after = self._before(body, after)
         return after
 

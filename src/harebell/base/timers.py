@@ -80,7 +80,7 @@ class Timers:
         self.wake: Callable[[int], None] = _nobody
         self._heap: list[tuple[int, int, Timer]] = []
         self._number = 0
-        self._most = _SLACK
+        self._limit = _SLACK
 
     def timer(self, call: Callable[[], None]) -> Timer:
         """Return a timer that is off."""
@@ -90,7 +90,7 @@ class Timers:
         """Add an entry to the heap; for `Timer`."""
         self._number += 1
         heappush(self._heap, (due, self._number, timer))
-        if len(self._heap) > self._most:
+        if len(self._heap) > self._limit:
             self._tidy()
         if due < self.due:
             self.due = due
@@ -123,4 +123,4 @@ class Timers:
         """Remove stale entries before they are more than the others."""
         self._heap = [entry for entry in self._heap if entry[2].due == entry[0]]
         heapify(self._heap)
-        self._most = 2 * len(self._heap) + _SLACK
+        self._limit = 2 * len(self._heap) + _SLACK

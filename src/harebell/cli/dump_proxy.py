@@ -26,14 +26,14 @@ class Proxy:
         target: host and port of the broker.
         show: called with the number of the connection and each event.
         say: called with messages about connections.
-        most: number of closed connections after which the proxy ends; None for no limit.
+        limit: number of closed connections after which the proxy ends; None for no limit.
     """
 
-    def __init__(self, target: tuple[str, int], show: Show, say: Say, most: int | None) -> None:
+    def __init__(self, target: tuple[str, int], show: Show, say: Say, limit: int | None) -> None:
         self._target = target
         self._show = show
         self._say = say
-        self._most = most
+        self._limit = limit
         self._accepted = 0
         self._over = 0
         self._end = asyncio.Event()
@@ -41,7 +41,7 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, address: str, port: int) -> None:
-        """Listen until SIGINT or SIGTERM, or until `most` connections are closed.
+        """Listen until SIGINT or SIGTERM, or until `limit` connections are closed.
 
         Raises:
             OSError: the address cannot be bound, or the output cannot be written.
@@ -75,7 +75,7 @@ class Proxy:
             self._tasks.discard(task)
             writer.close()
             self._over += 1
-            if self._over == self._most:
+            if self._over == self._limit:
                 self._end.set()
 
     async def _serve(

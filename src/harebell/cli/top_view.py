@@ -20,7 +20,7 @@ _MINUTE = 60
 _HOUR = 3600
 _DAY = 86_400
 _ELLIPSIS = "~"
-_LEAST_NAME = 8
+_MIN_NAME = 8
 
 
 class Sample(NamedTuple):
@@ -328,13 +328,13 @@ def _status(view: View, count: int, width: int) -> str:
 def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
     """Drop the columns that are needed least until the rest fits."""
     kept = list(columns)
-    while len(kept) > 1 and sum(each.width + 1 for each in kept) + _LEAST_NAME > width:
+    while len(kept) > 1 and sum(each.width + 1 for each in kept) + _MIN_NAME > width:
         kept.remove(max(kept, key=lambda each: each.needed))
     return kept
 
 
 def _line(cells: Sequence[str], columns: Sequence[Column], width: int) -> str:
-    left = max(width - sum(each.width + 1 for each in columns if each.width), _LEAST_NAME)
+    left = max(width - sum(each.width + 1 for each in columns if each.width), _MIN_NAME)
     parts = []
     for cell, column in zip(cells, columns, strict=True):
         room = column.width or left

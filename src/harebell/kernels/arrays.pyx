@@ -21,7 +21,7 @@ from harebell.base.limits import COLUMN_BYTES
 cdef enum:
     SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
 
-cdef Py_ssize_t MOST = COLUMN_BYTES
+cdef Py_ssize_t MAX = COLUMN_BYTES
 
 
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1:
@@ -152,10 +152,10 @@ cdef class Text:
 
     cdef int add(self, const void* data, Py_ssize_t size) except -1:
         cdef int32_t end
-        if self._data.used + size > MOST:
+        if self._data.used + size > MAX:
             raise HarebellError(
                 f"one column of a record batch would hold {self._data.used + size} octets, "
-                f"and the most is {MOST}")
+                f"and the most is {MAX}")
         put(&self._data, data, size)
         end = <int32_t>self._data.used
         put(&self._offsets, &end, 4)
@@ -209,10 +209,10 @@ cdef class Text:
     cdef int end_row(self) except -1:
         """End a row: its value is what was appended to `_data` since the last row."""
         cdef int32_t end
-        if self._data.used > MOST:
+        if self._data.used > MAX:
             raise HarebellError(
                 f"one column of a record batch would hold {self._data.used} octets, "
-                f"and the most is {MOST}")
+                f"and the most is {MAX}")
         end = <int32_t>self._data.used
         put(&self._offsets, &end, 4)
         self.valid.add(True)

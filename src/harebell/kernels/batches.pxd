@@ -19,9 +19,9 @@ cdef class BatchBuilder:
     cdef object _json_of
     cdef object _count_of
     cdef object _convert
-    cdef Py_ssize_t _most_rows
-    cdef Py_ssize_t _most_bytes
-    cdef Py_ssize_t _most_scanned
+    cdef Py_ssize_t _max_rows
+    cdef Py_ssize_t _max_bytes
+    cdef Py_ssize_t _max_scanned
     cdef Py_ssize_t _byte_count
     cdef Py_ssize_t _scanned
     cdef bytes _wanted_key

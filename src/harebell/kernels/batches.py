@@ -135,9 +135,9 @@ class BatchBuilder:
             octets: with rows of so many octets.
             scanned: when so many octets were looked at, in the batch or not.
         """
-        self._most_rows = rows
-        self._most_bytes = octets
-        self._most_scanned = scanned
+        self._max_rows = rows
+        self._max_bytes = octets
+        self._max_scanned = scanned
 
     def filter(self, key: bytes | None, prefix: bool, since: int, until: int) -> None:
         """Say which records become rows.
@@ -198,7 +198,7 @@ class BatchBuilder:
         key, exchange = message.routing_key.encode(), message.exchange.encode()
         raw, body = message.raw, message.body
         self._scanned += _ROW_BYTES + len(exchange) + len(key) + len(raw) + len(body)
-        if self._scanned >= self._most_scanned:
+        if self._scanned >= self._max_scanned:
             self.full = True
         if not self._passes(message.timestamp, key):
             return 0
@@ -227,7 +227,7 @@ class BatchBuilder:
             self._add_properties(raw, again)
             self._byte_count += len(raw)
         self.rows += 1
-        if self.rows >= self._most_rows or self._byte_count >= self._most_bytes:
+        if self.rows >= self._max_rows or self._byte_count >= self._max_bytes:
             self.full = True
         return 0
 

@@ -125,9 +125,9 @@ cdef class BatchBuilder:
 
     def limit(self, Py_ssize_t rows, Py_ssize_t octets, Py_ssize_t scanned):
         """Set when the batch is full."""
-        self._most_rows = rows
-        self._most_bytes = octets
-        self._most_scanned = scanned
+        self._max_rows = rows
+        self._max_bytes = octets
+        self._max_scanned = scanned
 
     def filter(self, bytes key, bint prefix, long long since, long long until):
         """Set which records become rows."""
@@ -215,7 +215,7 @@ cdef class BatchBuilder:
                  const unsigned char* body, Py_ssize_t body_size) except -1:
         cdef bint again = False
         self._scanned += ROW_BYTES + exchange_size + key_size + raw_size + body_size
-        if self._scanned >= self._most_scanned:
+        if self._scanned >= self._max_scanned:
             self.full = True
         if not self._passes(time, key, key_size):
             return 0
@@ -251,7 +251,7 @@ cdef class BatchBuilder:
             self._add_properties(raw, raw_size, again)
             self._byte_count += raw_size
         self.rows += 1
-        if self.rows >= self._most_rows or self._byte_count >= self._most_bytes:
+        if self.rows >= self._max_rows or self._byte_count >= self._max_bytes:
             self.full = True
         return 0
 

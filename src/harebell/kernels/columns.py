@@ -64,8 +64,8 @@ class ColumnSink(FrameSink):
         fields: the wanted fields of the column `properties`, in their order.
         queue: what the column `queue` says.
         position: the running number of the first delivery.
-        most_rows: rows after which a chunk is closed.
-        most_bytes: octets of messages after which a chunk is closed.
+        max_rows: rows after which a chunk is closed.
+        max_bytes: octets of messages after which a chunk is closed.
         headers_of: makes texts of a header table, given without its size.
         count_of: finds the delivery count in a header table; its second argument is `redelivered`.
 
@@ -82,8 +82,8 @@ class ColumnSink(FrameSink):
         fields: tuple[str, ...],
         queue: str,
         position: int,
-        most_rows: int,
-        most_bytes: int,
+        max_rows: int,
+        max_bytes: int,
         headers_of: HeadersOf,
         count_of: CountOf,
     ) -> None:
@@ -92,8 +92,8 @@ class ColumnSink(FrameSink):
         self.position = position
         self.last_tag = 0
         self._queue = queue.encode()
-        self._most_rows = most_rows
-        self._most_bytes = most_bytes
+        self._max_rows = max_rows
+        self._max_bytes = max_bytes
         self._bytes = 0
         self._count_of = count_of
         self._closed: list[tuple[int, int, list[tuple[int, int]], Buffers, int]] = []
@@ -151,7 +151,7 @@ class ColumnSink(FrameSink):
         self.rows += 1
         self.pending_rows += 1
         self._bytes += len(body) + len(properties.raw)
-        if self.rows >= self._most_rows or self._bytes >= self._most_bytes:
+        if self.rows >= self._max_rows or self._bytes >= self._max_bytes:
             self._close()
         return 0
 

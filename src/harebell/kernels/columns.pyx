@@ -48,8 +48,8 @@ cdef class ColumnSink(FrameSink):
     cdef tuple _columns
     cdef tuple _fields
     cdef str _queue
-    cdef Py_ssize_t _most_rows
-    cdef Py_ssize_t _most_bytes
+    cdef Py_ssize_t _max_rows
+    cdef Py_ssize_t _max_bytes
     cdef Py_ssize_t _bytes
     cdef list _closed
     cdef list _runs
@@ -71,13 +71,13 @@ cdef class ColumnSink(FrameSink):
     cdef Py_ssize_t _time_at
 
     def __init__(self, columns, fields, str queue not None, long long position,
-                 Py_ssize_t most_rows, Py_ssize_t most_bytes, headers_of, count_of):
+                 Py_ssize_t max_rows, Py_ssize_t max_bytes, headers_of, count_of):
         self._columns = tuple(columns)
         self._fields = tuple(fields)
         self._queue = queue
         self.position = position
-        self._most_rows = most_rows
-        self._most_bytes = most_bytes
+        self._max_rows = max_rows
+        self._max_bytes = max_bytes
         self._count_of = count_of
         self._closed = []
         self._runs = []
@@ -138,7 +138,7 @@ cdef class ColumnSink(FrameSink):
         self.rows += 1
         self.pending_rows += 1
         self._bytes += PyBytes_GET_SIZE(body) + PyBytes_GET_SIZE(properties.raw)
-        if self.rows >= self._most_rows or self._bytes >= self._most_bytes:
+        if self.rows >= self._max_rows or self._bytes >= self._max_bytes:
             self._close()
         return 0
 

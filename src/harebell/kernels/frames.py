@@ -275,10 +275,10 @@ class FrameScanner:
 
     def _frame_size(self, data: bytes, at: int) -> int:
         size = int.from_bytes(data[at + 3 : at + 7])
-        most = self.frame_max - FRAME_OVERHEAD_BYTES
-        if size > most + FRAME_FUDGE_BYTES:
+        payload_max = self.frame_max - FRAME_OVERHEAD_BYTES
+        if size > payload_max + FRAME_FUDGE_BYTES:
             raise ProtocolError(
-                501, f"type {data[at]}, all octets = <<>>: {{frame_too_large,{size},{most}}}"
+                501, f"type {data[at]}, all octets = <<>>: {{frame_too_large,{size},{payload_max}}}"
             )
         return size
 

@@ -148,12 +148,12 @@ class OutBuffer:
         body = message.body
         header = kind.to_bytes(2) + _NO_WEIGHT + len(body).to_bytes(8) + _properties(message)
         self.frame(_HEADER, channel, header)
-        most = frame_max - FRAME_OVERHEAD_BYTES
+        payload_max = frame_max - FRAME_OVERHEAD_BYTES
         if self.postpones and len(body) >= LONG_BODY_BYTES:
-            self.postpone(BodyFrames(channel, body, most))
+            self.postpone(BodyFrames(channel, body, payload_max))
             return 0
-        for at in range(0, len(body), most):
-            self.frame(_BODY, channel, body[at : at + most])
+        for at in range(0, len(body), payload_max):
+            self.frame(_BODY, channel, body[at : at + payload_max])
         return 0
 
     def publish(self, channel: int, flags: int, message: Message, frame_max: int) -> int:

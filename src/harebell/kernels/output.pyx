@@ -25,7 +25,7 @@ cdef enum:
     BASIC = 60
     HEAD = 7
     FIRST_CAPACITY = 4096
-    LAST_MOST = 1 << 20
+    LAST_MAX = 1 << 20
 
 cdef Py_ssize_t LONG_BODY = LONG_BODY_BYTES
 
@@ -118,7 +118,7 @@ cdef class OutBuffer:
         if wanted > self._capacity:
             if self._bytes == NULL:
                 # As much as last time: growing step by step copies everything once more.
-                capacity = max(min(self._last, <Py_ssize_t>LAST_MOST), wanted)
+                capacity = max(min(self._last, <Py_ssize_t>LAST_MAX), wanted)
                 self._bytes = PyBytes_FromStringAndSize(NULL, capacity)
             else:
                 capacity = max(self._capacity * 2, wanted)
@@ -207,7 +207,7 @@ cdef class OutBuffer:
                                     Py_ssize_t frame_max, unsigned int kind) except -1:
         cdef bytes raw = message.raw
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw)
-        cdef Py_ssize_t left = PyBytes_GET_SIZE(message.body), most, part
+        cdef Py_ssize_t left = PyBytes_GET_SIZE(message.body), payload_max, part
         cdef const char* body = PyBytes_AS_STRING(message.body)
         cdef const unsigned char* properties = <const unsigned char*>PyBytes_AS_STRING(raw)
         cdef Py_ssize_t more = 0, at = -1, end = 0, size = n
@@ -219,10 +219,10 @@ cdef class OutBuffer:
                 more = OFFSET_ENTRY if message.offset >= 0 else 0
                 more += DELIVERIES_ENTRIES if message.deliveries > 0 else 0
                 size = n + more + (TABLE_SIZE if end == at else 0)
-        most = frame_max - OVERHEAD
+        payload_max = frame_max - OVERHEAD
         cdef bint later = self.postpones and left >= LONG_BODY
         start = p = self._room(HEADER_FIXED + size + OVERHEAD + (0 if later else left
-                               + OVERHEAD * ((left + most - 1) // most)))
+                               + OVERHEAD * ((left + payload_max - 1) // payload_max)))
         p = put_head(p, HEADER, channel, HEADER_FIXED + size)
         p = put32(p, kind << 16)
         p = put64(p, left)
@@ -235,10 +235,10 @@ cdef class OutBuffer:
         p += 1
         if later:
             self.size += p - start
-            self.postpone(BodyFrames(channel, message.body, most))
+            self.postpone(BodyFrames(channel, message.body, payload_max))
             return 0
         while left > 0:
-            part = min(left, most)
+            part = min(left, payload_max)
             p = put_head(p, BODY, channel, part)
             memcpy(p, body, part)
             p[part] = END

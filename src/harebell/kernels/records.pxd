@@ -18,7 +18,7 @@ cdef class RecordBuffer:
     cpdef long long message(self, long long position, long long time, Message message,
                             int keep) except -1
     cpdef Py_ssize_t rows(self, long long position, long long time, Rows rows, Py_ssize_t first,
-                          Py_ssize_t end, int keep, long long most,
+                          Py_ssize_t end, int keep, long long limit,
                           SettledBitmap positions) except -1
     cdef bytes _pattern(self, long long position, long long time, Message message, int keep,
                         Py_ssize_t* fixed)

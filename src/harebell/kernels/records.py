@@ -30,7 +30,7 @@ _DUE = 8
 _COVERED = 8
 _KIND_AT = 24
 _FLAGS_AT = 25
-_NAME_MOST = 255
+_NAME_MAX = 255
 _HEAD = Struct("<IIQQBBBBBBHI")
 _CHECKED = Struct("<QQBBBBBBHI")
 _FIXED = Struct("<II")
@@ -81,8 +81,8 @@ class RecordBuffer:
             keep: whether it outlives the process; with STAGED it is a row of a batch, too.
         """
         exchange, key = message.exchange.encode(), message.routing_key.encode()
-        if max(len(exchange), len(key)) > _NAME_MOST:
-            raise ValueError(f"a name has at most {_NAME_MOST} octets")
+        if max(len(exchange), len(key)) > _NAME_MAX:
+            raise ValueError(f"a name has at most {_NAME_MAX} octets")
         priority = message.priority
         flags = (
             _HAS_HEADERS * message.has_headers
@@ -114,7 +114,7 @@ class RecordBuffer:
         first: int,
         end: int,
         keep: int,
-        most: int,
+        limit: int,
         positions: Any,
     ) -> int:
         """Append the records of rows that differ in their bodies only.
@@ -126,14 +126,14 @@ class RecordBuffer:
             first: the first row.
             end: the row behind the last.
             keep: as in `message`.
-            most: size of the buffer from which no further row is appended.
+            limit: size of the buffer from which no further row is appended.
             positions: a `SettledBitmap` that gets the offset of each record.
 
         Returns:
             How many rows were appended.
         """
         row = first
-        while row < end and (row == first or self.size < most):
+        while row < end and (row == first or self.size < limit):
             at = self.message(position + row - first, time, rows.message(row), keep)
             positions.add(at)
             row += 1
@@ -178,8 +178,8 @@ def message_size(message: Message) -> int:
         ValueError: a name is too long for a record.
     """
     names = len(message.exchange.encode()), len(message.routing_key.encode())
-    if max(names) > _NAME_MOST:
-        raise ValueError(f"a name has at most {_NAME_MOST} octets")
+    if max(names) > _NAME_MAX:
+        raise ValueError(f"a name has at most {_NAME_MAX} octets")
     due = _TIME.size if message.due > 0 else 0
     size = HEAD_BYTES + due + sum(names) + len(message.raw) + len(message.body)
     return size + -size % _ALIGN

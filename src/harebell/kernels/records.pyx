@@ -269,7 +269,7 @@ cdef class RecordBuffer:
         return self.start + self.size - padded
 
     cpdef Py_ssize_t rows(self, long long position, long long time, Rows rows, Py_ssize_t first,
-                          Py_ssize_t end, int keep, long long most,
+                          Py_ssize_t end, int keep, long long limit,
                           SettledBitmap positions) except -1:
         """Append the records of rows that differ in their bodies only; see the twin."""
         cdef Py_ssize_t row = first, fixed = 0, n = 0, size, padded
@@ -282,7 +282,7 @@ cdef class RecordBuffer:
         # The record of the first row is the pattern of the others, up to its body.
         whole = self._pattern(position, time, rows.message(first), keep, &fixed)
         like = PyBytes_AS_STRING(whole)
-        while row < end and (row == first or self.size < most):
+        while row < end and (row == first or self.size < limit):
             rows._body(row, &body, &n)
             size = fixed + n
             padded = (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))

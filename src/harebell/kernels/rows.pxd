@@ -43,7 +43,7 @@ cdef class Rows:
     cdef int _forget(self) except -1
     cpdef int load(self, bytes data, Py_ssize_t rows, Py_ssize_t entries, object spans) except -1
     cdef const unsigned char* _span(self, str name, Py_ssize_t* size) except? NULL
-    cdef const unsigned char* _sized(self, str name, str what, Py_ssize_t least) except? NULL
+    cdef const unsigned char* _sized(self, str name, str what, Py_ssize_t minimum) except? NULL
     cdef const unsigned char* _validity(self, Py_ssize_t rows, str name) except? NULL
     cdef const unsigned char* _offsets(self, Py_ssize_t rows, str name) except? NULL
     cdef int _load_text(self, Column* column, Py_ssize_t rows, str name) except -1
@@ -60,7 +60,7 @@ cdef class Rows:
                       Py_ssize_t row) except -1
     cdef int _check(self, Py_ssize_t row) except -1
     cdef int _check_frame(self, Py_ssize_t row, Py_ssize_t frame_max) except -1
-    cdef int _range(self, const unsigned char* offsets, Py_ssize_t row, Py_ssize_t most, str name,
+    cdef int _range(self, const unsigned char* offsets, Py_ssize_t row, Py_ssize_t limit, str name,
                     Py_ssize_t at, int* first, int* end) except -1
     cdef bint _text(self, Column* column, Py_ssize_t row, str name, Py_ssize_t at,
                     const unsigned char** p, Py_ssize_t* n) except -1

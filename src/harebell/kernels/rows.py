@@ -46,7 +46,7 @@ _MODE = PROPERTY_NAMES.index("delivery_mode")
 _PRIORITY = PROPERTY_NAMES.index("priority")
 _TIME = PROPERTY_NAMES.index("timestamp")
 _MICROS = 1_000_000
-_OCTET_MOST = 255
+_OCTET_MAX = 255
 
 
 class _Column:
@@ -67,11 +67,11 @@ class _Column:
         """Whether a row has no value."""
         return bool(self.valid) and not self.valid[row >> 3] & (1 << (row & 7))
 
-    def range(self, row: int, most: int, name: str, at: int) -> tuple[int, int]:
+    def range(self, row: int, limit: int, name: str, at: int) -> tuple[int, int]:
         """Where the octets, or the entries, of a row are."""
         first = int.from_bytes(self.offsets[row * 4 : row * 4 + 4], "little", signed=True)
         end = int.from_bytes(self.offsets[row * 4 + 4 : row * 4 + 8], "little", signed=True)
-        if first < 0 or end < first or end > most:
+        if first < 0 or end < first or end > limit:
             raise BatchError(f"row {at}: the offsets of {name} run over its octets")
         return first, end
 
@@ -192,11 +192,11 @@ class Rows:
             raise BatchError(f"a buffer of {name} runs over the end of the batch")
         return self._data[start : start + size]
 
-    def _sized(self, name: str, what: str, least: int) -> memoryview:
+    def _sized(self, name: str, what: str, minimum: int) -> memoryview:
         span = self._span(name)
-        if len(span) < least:
+        if len(span) < minimum:
             raise BatchError(
-                f"the {what} of {name} have {len(span)} octets, and {least} are needed"
+                f"the {what} of {name} have {len(span)} octets, and {minimum} are needed"
             )
         return span
 
@@ -385,7 +385,7 @@ def _property(column: _Column, number: int, name: str, row: int) -> bytes | None
     """The encoded value of a property."""
     if number in (_MODE, _PRIORITY):
         octet = column.number(row, 4)
-        if octet is not None and not 0 <= octet <= _OCTET_MOST:
+        if octet is not None and not 0 <= octet <= _OCTET_MAX:
             raise BatchError(f"row {row}: {name} is {octet}, and it is 0 to 255")
         return None if octet is None else bytes((octet,))
     if number == _TIME:

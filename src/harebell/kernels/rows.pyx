@@ -34,8 +34,8 @@ cdef enum:
     BASIC_PUBLISH = 0x003C0028
     BASIC_CONTENT = 0x003C0000
 
-cdef Py_ssize_t MOST_NAME = NAME_BYTES
-cdef Py_ssize_t MOST_BODY = LARGE_RECORD_BYTES
+cdef Py_ssize_t MAX_NAME = NAME_BYTES
+cdef Py_ssize_t MAX_BODY = LARGE_RECORD_BYTES
 cdef tuple NAMES = PROPERTY_NAMES
 cdef bytes NUMBER_NAME = PUBLISHING_ID
 cdef Py_ssize_t NUMBER_SIZE = len(PUBLISHING_ID)
@@ -145,21 +145,21 @@ cdef class Rows:
         return 0
 
     cdef const unsigned char* _span(self, str name, Py_ssize_t* size) except? NULL:
-        cdef Py_ssize_t start, n, most = PyBytes_GET_SIZE(self._data)
+        cdef Py_ssize_t start, n, limit = PyBytes_GET_SIZE(self._data)
         if self._at + 2 > len(self._spans):
             raise BatchError(f"the batch has no buffer for {name}")
         start, n = self._spans[self._at], self._spans[self._at + 1]
         self._at += 2
-        if start < 0 or n < 0 or start > most or n > most - start:
+        if start < 0 or n < 0 or start > limit or n > limit - start:
             raise BatchError(f"a buffer of {name} runs over the end of the batch")
         size[0] = n
         return <const unsigned char*>PyBytes_AS_STRING(self._data) + start
 
-    cdef const unsigned char* _sized(self, str name, str what, Py_ssize_t least) except? NULL:
+    cdef const unsigned char* _sized(self, str name, str what, Py_ssize_t minimum) except? NULL:
         cdef Py_ssize_t size = 0
         cdef const unsigned char* p = self._span(name, &size)
-        if size < least:
-            raise BatchError(f"the {what} of {name} have {size} octets, and {least} are needed")
+        if size < minimum:
+            raise BatchError(f"the {what} of {name} have {size} octets, and {minimum} are needed")
         return p
 
     cdef const unsigned char* _validity(self, Py_ssize_t rows, str name) except? NULL:
@@ -236,11 +236,11 @@ cdef class Rows:
             n_key = PyBytes_GET_SIZE(self._key_octets)
         self._build(first)
         like = PyBytes_FromStringAndSize(self._raw_list.data, self._raw_list.used)
-        if n >= MOST_BODY:
+        if n >= MAX_BODY:
             return row
         end = min(end, self.rows)
         while row < end:
-            if not found(&self._value, row, &p, &n) or n >= MOST_BODY:
+            if not found(&self._value, row, &p, &n) or n >= MAX_BODY:
                 break
             if not self._same(&self._key, row, self._key_octets, key, n_key):
                 break
@@ -296,7 +296,7 @@ cdef class Rows:
         cdef const unsigned char* exchange = NULL
         cdef const unsigned char* key = NULL
         cdef Py_ssize_t left = 0, n_exchange = 0, n_key = 0, n, part
-        cdef Py_ssize_t most = frame_max - OVERHEAD
+        cdef Py_ssize_t limit = frame_max - OVERHEAD
         cdef unsigned char* p
         cdef unsigned char* start
         self._check(row)
@@ -311,7 +311,7 @@ cdef class Rows:
         self._check_frame(row, frame_max)
         n = 4 + 2 + 2 + n_exchange + n_key + 1
         start = p = out._room(n + OVERHEAD + HEADER_FIXED + self._raw_list.used + OVERHEAD + left
-                              + OVERHEAD * ((left + most - 1) // most))
+                              + OVERHEAD * ((left + limit - 1) // limit))
         p = put_head(p, METHOD, channel, n)
         p = put32(p, BASIC_PUBLISH)
         p = put16(p, 0)
@@ -327,7 +327,7 @@ cdef class Rows:
         p[0] = END
         p += 1
         while left > 0:
-            part = min(left, most)
+            part = min(left, limit)
             p = put_head(p, BODY, channel, part)
             memcpy(p, body, part)
             p[part] = END
@@ -352,11 +352,11 @@ cdef class Rows:
                 f"most is {frame_max}")
         return 0
 
-    cdef int _range(self, const unsigned char* offsets, Py_ssize_t row, Py_ssize_t most, str name,
+    cdef int _range(self, const unsigned char* offsets, Py_ssize_t row, Py_ssize_t limit, str name,
                     Py_ssize_t at, int* first, int* end) except -1:
         memcpy(first, offsets + row * 4, 4)
         memcpy(end, offsets + row * 4 + 4, 4)
-        if first[0] < 0 or end[0] < first[0] or end[0] > most:
+        if first[0] < 0 or end[0] < first[0] or end[0] > limit:
             raise BatchError(f"row {at}: the offsets of {name} run over its octets")
         return 0
 
@@ -375,8 +375,8 @@ cdef class Rows:
                      const unsigned char** p, Py_ssize_t* n) except -1:
         if not self._text(column, row, name, at, p, n):
             return False
-        if n[0] > MOST_NAME:
-            raise BatchError(f"row {at}: {name} has {n[0]} octets, and the most is {MOST_NAME}")
+        if n[0] > MAX_NAME:
+            raise BatchError(f"row {at}: {name} has {n[0]} octets, and the most is {MAX_NAME}")
         return True
 
     cdef bint _checked_name(self, Column* column, Py_ssize_t row, str name,
@@ -514,9 +514,9 @@ cdef class Rows:
         for entry in range(first, end):
             if not self._text(&self._names, entry, "headers", row, &p, &n):
                 raise BatchError(f"row {row}: a header has no name")
-            if n > MOST_NAME:
+            if n > MAX_NAME:
                 raise BatchError(
-                    f"row {row}: the name of a header has {n} octets, and the most is {MOST_NAME}")
+                    f"row {row}: the name of a header has {n} octets, and the most is {MAX_NAME}")
             if (self.number_from >= 0 and n == NUMBER_SIZE
                     and memcmp(p, PyBytes_AS_STRING(NUMBER_NAME), n) == 0):
                 continue

@@ -362,11 +362,11 @@ cdef bint _carbon(const unsigned char* p, Py_ssize_t n) noexcept:
     return False
 
 
-cdef int _bad_frame(int flags, int kind, Py_ssize_t size, Py_ssize_t most) except -1:
+cdef int _bad_frame(int flags, int kind, Py_ssize_t size, Py_ssize_t limit) except -1:
     if flags & 0xF0:
         raise ProtocolError(501, f"frame flags {flags:#04x} are of another version")
     if kind > C_BODY:
         raise ProtocolError(501, f"unknown segment type {kind}")
     if size < HEAD:
         raise ProtocolError(501, f"a frame of {size} octets has no head")
-    raise ProtocolError(501, f"a frame of {size} octets, at most {most} may be")
+    raise ProtocolError(501, f"a frame of {size} octets, at most {limit} may be")

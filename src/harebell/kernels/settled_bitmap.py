@@ -120,9 +120,9 @@ class SettledBitmap:
             The position behind the last message that counts, how many do, and their octets.
         """
         index = max(position - self.first, self._front)
-        most = min(end - self.first, self.count)
+        limit = min(end - self.first, self.count)
         reached, count, total = position, 0, 0
-        while index < most and count < messages:
+        while index < limit and count < messages:
             if not self._bit(index):
                 behind = index + 1
                 while behind < self.count and self._offsets[behind] == MISSING:

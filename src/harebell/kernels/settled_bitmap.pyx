@@ -137,12 +137,12 @@ cdef class SettledBitmap:
         long long octets,
     ):
         cdef long long index = max(position - self.first, self._front)
-        cdef long long most = min(end - self.first, self.count)
+        cdef long long limit = min(end - self.first, self.count)
         cdef long long reached = position
         cdef long long count = 0
         cdef long long total = 0
         cdef long long behind, size
-        while index < most and count < messages:
+        while index < limit and count < messages:
             if not self._bit(index):
                 # A record ends where the next one that exists begins.
                 behind = index + 1

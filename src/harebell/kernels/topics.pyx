@@ -42,7 +42,7 @@ cdef inline bint equal(int* words, int* key, Py_ssize_t count) noexcept:
     return True
 
 
-cdef inline Py_ssize_t most(Node node) noexcept:
+cdef inline Py_ssize_t bucket_limit(Node node) noexcept:
     """Return how many patterns a bucket may have."""
     return BUCKET if node.kind == LEFT else BEHIND
 
@@ -175,7 +175,7 @@ cdef class TopicIndex:
                 break
             node = node.grow(step)
         node.put(entry)
-        while not node.divided and len(node.bucket) > most(node):
+        while not node.divided and len(node.bucket) > bucket_limit(node):
             node = self._divide(node)
 
     def _divide(self, Node node):

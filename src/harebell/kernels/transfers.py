@@ -85,12 +85,12 @@ class SegmentBuffer(OutBuffer):
     def _segment(
         self, kind: int, track: int, channel: int, payload: bytes, place: int, frame_max: int
     ) -> None:
-        most = frame_max - _HEAD
+        payload_max = frame_max - _HEAD
         at = 0
         while True:
-            part = payload[at : at + most]
+            part = payload[at : at + payload_max]
             flags = place | (_FIRST_FRAME if at == 0 else 0)
-            at += most
+            at += payload_max
             flags |= _LAST_FRAME if at >= len(payload) else 0
             size = (len(part) + _HEAD).to_bytes(2)
             head = bytes((flags, kind)) + size + bytes((0, track)) + channel.to_bytes(2) + bytes(4)

@@ -127,12 +127,12 @@ cdef class SegmentBuffer(OutBuffer):
 
     cdef int _segment(self, int kind, int track, int channel, const unsigned char* payload,
                       Py_ssize_t n, int place, Py_ssize_t frame_max) except -1:
-        cdef Py_ssize_t most = frame_max - HEAD, left = n, part
+        cdef Py_ssize_t payload_max = frame_max - HEAD, left = n, part
         cdef unsigned char* p
         cdef int flags = place | C_FIRST_FRAME
-        p = self._room(n + HEAD * (1 + n // most))
+        p = self._room(n + HEAD * (1 + n // payload_max))
         while True:
-            part = min(left, most)
+            part = min(left, payload_max)
             left -= part
             if left == 0:
                 flags |= C_LAST_FRAME

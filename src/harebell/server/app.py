@@ -45,7 +45,7 @@ from harebell.server.control.dispatcher import Dispatcher
 from harebell.server.disk.erasure import erase
 from harebell.server.disk.flusher import Flusher
 from harebell.server.disk.storage import Storage
-from harebell.server.file_limits import ask_for_more, most_open, shares
+from harebell.server.file_limits import ask_for_more, max_open, shares
 from harebell.server.http.listening import HttpListener
 from harebell.server.http.serving import serve_http
 from harebell.server.logs.logger import Logger, PublishedLog
@@ -109,7 +109,7 @@ class App:
         gauge = Gauge(memory_octets(config.memory_high_watermark))
         self.storage = Storage(config, gauge, self.logger.write, self._time)
         self.wall = self.storage.wall
-        segments, self.most_connections = shares(most_open())
+        segments, self.max_connections = shares(max_open())
         self.storage.store.handles.allow(segments)
         self._turned_away = False
         chooser = Chooser(os.urandom(_SEED_BYTES))
@@ -132,8 +132,8 @@ class App:
         self._alarm: Cancellable | None = None
         self.registry = ConnectionRegistry(gauge, self.broker.work)
         self.registry.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
-        self.registry.pending_logins.most = config.unauthenticated_connection_max
-        self.registry.pending_logins.most_per_address = (
+        self.registry.pending_logins.limit = config.unauthenticated_connection_max
+        self.registry.pending_logins.max_per_address = (
             config.unauthenticated_connection_max_per_address
         )
         self.overdue = DeliveryAckTimeout(self.registry, config.consumer_timeout)
@@ -402,7 +402,7 @@ class App:
             lag=self.lag,
             clock=self.clock,
             started_at=self.started_at,
-            most_connections=self.most_connections,
+            max_connections=self.max_connections,
             login_attempts=login_attempts,
         )
 
@@ -501,12 +501,12 @@ class App:
 
     def has_room(self) -> bool:
         """True if another connection leaves enough file descriptors for the store."""
-        room = len(self.registry.connections) < self.most_connections
+        room = len(self.registry.connections) < self.max_connections
         if not room and not self._turned_away:
             self.logger.write(
                 "warning",
-                f"{self.most_connections} connections are open and more are turned away, for the "
-                f"process may have {most_open()} files and sockets: raise that limit (ulimit -Hn)",
+                f"{self.max_connections} connections are open and more are turned away, for the "
+                f"process may have {max_open()} files and sockets: raise that limit (ulimit -Hn)",
             )
         self._turned_away = not room
         return room

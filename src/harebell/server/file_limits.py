@@ -9,12 +9,12 @@ from __future__ import annotations
 import resource
 from contextlib import suppress
 
-from harebell.base.limits import OPEN_FILES, OTHER_FILES, STORE_FILES_LEAST, STORE_FILES_SHARE
+from harebell.base.limits import OPEN_FILES, OTHER_FILES, STORE_FILES_MIN, STORE_FILES_SHARE
 
 _WITHOUT_LIMIT = 1 << 30
 
 
-def most_open() -> int:
+def max_open() -> int:
     """Return the soft limit of open files of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _WITHOUT_LIMIT if soft == resource.RLIM_INFINITY else soft
@@ -27,11 +27,11 @@ def ask_for_more() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def shares(most: int) -> tuple[int, int]:
+def shares(open_files: int) -> tuple[int, int]:
     """Return the most segments (for reading, and again for writing) and the most connections.
 
     Args:
-        most: the limit of open files.
+        open_files: the limit of open files.
     """
-    store = max(STORE_FILES_LEAST, min(OPEN_FILES, (most - OTHER_FILES) // STORE_FILES_SHARE))
-    return store, max(1, most - 2 * store - OTHER_FILES)
+    store = max(STORE_FILES_MIN, min(OPEN_FILES, (open_files - OTHER_FILES) // STORE_FILES_SHARE))
+    return store, max(1, open_files - 2 * store - OTHER_FILES)

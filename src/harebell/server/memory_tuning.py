@@ -42,7 +42,7 @@ class Trimmer:
     """Returns freed memory to the system when the load has ended."""
 
     def __init__(self) -> None:
-        self._most = 0
+        self._peak = 0
         self._last = 0
         self._trim: Callable[[int], int] | None
         try:
@@ -56,12 +56,12 @@ class Trimmer:
         Args:
             used: bytes of messages in memory.
         """
-        self._most = max(self._most, used)
+        self._peak = max(self._peak, used)
         quiet = abs(used - self._last) < HEAP_KEEP_BYTES
         self._last = used
-        if self._trim is None or not quiet or self._most - used < HEAP_TRIM_BYTES:
+        if self._trim is None or not quiet or self._peak - used < HEAP_TRIM_BYTES:
             return False
-        self._most = used
+        self._peak = used
         self._trim(0)
         return True
 

@@ -104,9 +104,9 @@ def complaint_of(config: Config, name: str, password: str) -> str:
     """Return what is wrong with a new password (`credential_validator`); "" if nothing is."""
     del name  # RabbitMQ's validators get it, and those that Harebell has do not use it
     if config.credential_validator == "min_length":
-        least = config.credential_validator_min_length
-        if len(password) < least:
-            return f"password length should be at least {least} characters"
+        minimum = config.credential_validator_min_length
+        if len(password) < minimum:
+            return f"password length should be at least {minimum} characters"
     if config.credential_validator == "regexp" and not re.search(
         config.credential_validator_regexp, password
     ):

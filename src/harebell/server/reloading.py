@@ -193,8 +193,8 @@ def _connections(app: Running, config: Config) -> None:
     settings.stamp_node = config.message_interceptors_incoming_set_header_routing_node_overwrite
     settings.stamp_sent = config.message_interceptors_outgoing_timestamp_enabled
     pending = app.registry.pending_logins
-    pending.most = config.unauthenticated_connection_max
-    pending.most_per_address = config.unauthenticated_connection_max_per_address
+    pending.limit = config.unauthenticated_connection_max
+    pending.max_per_address = config.unauthenticated_connection_max_per_address
     app.overdue.set_timeout(config.consumer_timeout)
 
 

@@ -10,7 +10,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.limits import (
     AHEAD_FROM_BYTES,
-    AHEAD_MOST_BYTES,
+    AHEAD_MAX_BYTES,
     AHEAD_WRITE_BYTES,
     DURABILITY_INTERVAL_MS,
     SEGMENT_BYTES,
@@ -288,7 +288,7 @@ class DiskStore(Store):
         end = segment.end()
         if end <= segment.ahead or end < self._ahead_from or byte_count > AHEAD_WRITE_BYTES:
             return 0
-        return max(0, min(end, AHEAD_MOST_BYTES, segment.limit - end))
+        return max(0, min(end, AHEAD_MAX_BYTES, segment.limit - end))
 
     def go_on(self, step: Step) -> None:
         """Write or read a large message, in several turns if necessary."""

@@ -367,34 +367,34 @@ def _cut(file: File, at: int) -> None:
     file.sync()
 
 
-def _filled(file: File, least: int) -> int:
+def _filled(file: File, low: int) -> int:
     """Return where the content of a file ends, without the space written ahead.
 
     Args:
         file: the file.
-        least: the offset where the unread part begins; the result is not below it.
+        low: the offset where the unread part begins; the result is not below it.
 
     Returns:
         The offset behind the last used byte, rounded up to the alignment of records.
     """
     size = end = file.size()
-    while end > least:
-        begin = max(least, end - SCAN_WINDOW_BYTES)
+    while end > low:
+        begin = max(low, end - SCAN_WINDOW_BYTES)
         data = file.read_at(end - begin, begin)
         last = _last_used(data, begin)
         if last:
             return min(begin + last + -last % _ALIGN, size)
         end = begin
-    return least
+    return low
 
 
 def _last_used(data: bytes, offset: int) -> int:
     """Return the number of bytes before the unused ones at the end."""
-    least, most = 0, len(data)
-    while least < most:
-        middle = (least + most) // 2
+    low, high = 0, len(data)
+    while low < high:
+        middle = (low + high) // 2
         if data[middle:] == unused(offset + middle, len(data) - middle):
-            most = middle
+            high = middle
         else:
-            least = middle + 1
-    return least
+            low = middle + 1
+    return low

@@ -62,9 +62,9 @@ class Desk(Talk):
         raw = b"".join(AMQP_0_10.encode_struct(struct) for struct in header)
         octets = frame(COMMAND, AMQP_0_10.encode(c.FileStage()), self.channel, 0x0B)
         octets += frame(HEADER, raw, self.channel, 0x03)
-        most = self.peer.frame_max - 12
-        for at in range(0, len(body), most):
-            octets += frame(BODY, body[at : at + most], self.channel, 0x06 if at == 0 else 0x04)
+        limit = self.peer.frame_max - 12
+        for at in range(0, len(body), limit):
+            octets += frame(BODY, body[at : at + limit], self.channel, 0x06 if at == 0 else 0x04)
         self.peer.send_bytes(octets)
 
     def wait_complete(self) -> None:

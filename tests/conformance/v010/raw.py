@@ -49,16 +49,16 @@ def octets_of(value: Composite, channel: int, sync: bool = False) -> bytes:
 
 
 def assembly(
-    command: Command, header: list[Composite], body: bytes, channel: int, sync: bool, most: int
+    command: Command, header: list[Composite], body: bytes, channel: int, sync: bool, limit: int
 ) -> bytes:
     """A command with its content, the body cut to frames."""
     raw = b"".join(AMQP_0_10.encode_struct(struct) for struct in header)
     out = frame(COMMAND, AMQP_0_10.encode(command, sync), channel, 0x0B)
     out += frame(HEADER, raw, channel, 0x03 if body else 0x07)
-    most -= HEAD
-    for at in range(0, len(body), most):
-        flags = 0x04 | (2 if at == 0 else 0) | (1 if at + most >= len(body) else 0)
-        out += frame(BODY, body[at : at + most], channel, flags)
+    limit -= HEAD
+    for at in range(0, len(body), limit):
+        flags = 0x04 | (2 if at == 0 else 0) | (1 if at + limit >= len(body) else 0)
+        out += frame(BODY, body[at : at + limit], channel, flags)
     return out
 
 
@@ -131,8 +131,8 @@ class Peer010:
     ) -> Peer010:
         """message.transfer with its content, in one write."""
         command = c.MessageTransfer(destination, **modes)
-        most = self.frame_max
-        return self.send_bytes(assembly(command, list(header), body, channel, sync, most))
+        limit = self.frame_max
+        return self.send_bytes(assembly(command, list(header), body, channel, sync, limit))
 
     # --- expecting ------------------------------------------------------------------------------
 

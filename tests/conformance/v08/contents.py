@@ -79,9 +79,9 @@ class Peer08(Peer8):
         raw = properties if isinstance(properties, bytes) else listed.encode(properties)
         octets = frame(METHOD, channel, self.SPEC.encode(method))
         octets += frame(HEADER, channel, listed.header(len(body) if size < 0 else size, raw))
-        most = self.frame_max - 8
-        for at in range(0, len(body), most):
-            octets += frame(BODY, channel, body[at : at + most])
+        limit = self.frame_max - 8
+        for at in range(0, len(body), limit):
+            octets += frame(BODY, channel, body[at : at + limit])
         self.wire.write(octets)
         return self
 

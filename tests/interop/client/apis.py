@@ -28,20 +28,20 @@ async def do(result: Any) -> Any:
     return result
 
 
-async def take(consumer: Any, most: int | None = None) -> list[Any]:
+async def take(consumer: Any, limit: int | None = None) -> list[Any]:
     """Messages of a consumer of either API: until it ends, or so many."""
     taken: list[Any] = []
-    if most == 0:
+    if limit == 0:
         return taken
     if isinstance(consumer, aio.Consumer):
         async for message in consumer:
             taken.append(message)
-            if len(taken) == most:
+            if len(taken) == limit:
                 break
     else:
         for message in consumer:
             taken.append(message)
-            if len(taken) == most:
+            if len(taken) == limit:
                 break
     return taken
 

@@ -51,13 +51,13 @@ class Work:
         self.clashes = 0
         self.stop = threading.Event()
 
-    def consume(self, broker: RunningBroker, queue: str, me: int, most: int) -> None:
+    def consume(self, broker: RunningBroker, queue: str, me: int, limit: int) -> None:
         """Work on up to so many messages; some are given back once, and what follows them too."""
         with connected(broker) as connection:
             channel = connection.channel()
             channel.basic_qos(prefetch_count=3)
             for method, properties, body in channel.consume(queue, inactivity_timeout=0.1):
-                if self.stop.is_set() or (method is None and self.by[me] >= most):
+                if self.stop.is_set() or (method is None and self.by[me] >= limit):
                     break
                 if method is None:
                     continue
@@ -76,7 +76,7 @@ class Work:
                     self.by[me] += 1
                     del self.busy[key]
                 channel.basic_ack(method.delivery_tag)
-                if self.by[me] >= most:
+                if self.by[me] >= limit:
                     break
 
     def is_done(self) -> bool:
@@ -97,8 +97,8 @@ def test_consumers_that_come_and_go_share_keys_and_keep_their_order(
     work = Work()
     # One leaves with deliveries that it has not settled; the others go on with those.
     threads = [
-        threading.Thread(target=work.consume, args=(broker, queue, me, most), daemon=True)
-        for me, most in ((1, 20), (2, 10_000), (3, 10_000))
+        threading.Thread(target=work.consume, args=(broker, queue, me, limit), daemon=True)
+        for me, limit in ((1, 20), (2, 10_000), (3, 10_000))
     ]
     for thread in threads:
         thread.start()

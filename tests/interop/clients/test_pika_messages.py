@@ -25,7 +25,7 @@ HEADERS = {
     "small": -7,
     "large": 2**40,
     "largest": 2**63 - 1,
-    "least": -(2**63),
+    "minimum": -(2**63),
     "text": "Grüße 🌼",
     "empty": "",
     "octets": b"\x00\xff\xfe",

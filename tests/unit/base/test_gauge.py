@@ -82,8 +82,8 @@ def test_what_is_let_go_as_often_as_it_was_held_leaves_nothing(which: list[int])
             message = held.pop(0)
             assert gauge.let_go(message) == message.footprint()
         bodies = {id(each.body): len(each.body) for each in held if len(each.body) > 10}
-        least = sum(bodies.values())
-        assert least <= gauge.used <= least + len(held) * 300
+        smallest = sum(bodies.values())
+        assert smallest <= gauge.used <= smallest + len(held) * 300
         assert gauge.sharing(large) >= held.count(large)
     for message in held:
         gauge.let_go(message)

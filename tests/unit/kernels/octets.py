@@ -24,8 +24,8 @@ def header(channel: int, size: int, properties: bytes = PLAIN, class_id: int = 6
     return frame(HEADER, channel, struct.pack(">HHQ", class_id, 0, size) + properties)
 
 
-def bodies(channel: int, body: bytes, most: int = 1 << 20) -> bytes:
-    pieces = (body[at : at + most] for at in range(0, len(body), most))
+def bodies(channel: int, body: bytes, limit: int = 1 << 20) -> bytes:
+    pieces = (body[at : at + limit] for at in range(0, len(body), limit))
     return b"".join(frame(BODY, channel, piece) for piece in pieces)
 
 
@@ -37,13 +37,13 @@ def publish(
     key: bytes = b"a.b",
     flags: int = 0,
     properties: bytes = PLAIN,
-    most: int = 1 << 20,
+    limit: int = 1 << 20,
 ) -> bytes:
     method = b"\x00\x3c\x00\x28\x00\x00" + shortstr(exchange) + shortstr(key) + bytes((flags,))
     return (
         frame(METHOD, channel, method)
         + header(channel, len(body), properties)
-        + bodies(channel, body, most)
+        + bodies(channel, body, limit)
     )
 
 
@@ -103,7 +103,7 @@ pieces = st.one_of(
         key=names,
         flags=st.integers(0, 3),
         properties=property_lists,
-        most=st.sampled_from([7, 1 << 20]),
+        limit=st.sampled_from([7, 1 << 20]),
     ),
     st.builds(
         deliver,

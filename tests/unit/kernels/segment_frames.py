@@ -55,11 +55,11 @@ def transfer(
     return frames + frame(0x07, 3, body, channel)
 
 
-def scan(module: Any, parts: list[bytes], fast: bool = True, most: int = 4096) -> list[Any]:
+def scan(module: Any, parts: list[bytes], fast: bool = True, limit: int = 4096) -> list[Any]:
     seen = sink(module)
     scanner = module.SegmentScanner(seen)
     scanner.fast = fast
-    scanner.frame_max = most
+    scanner.frame_max = limit
     try:
         for part in parts:
             scanner.feed(part)

@@ -141,7 +141,7 @@ def test_while_a_content_is_assembled_contents_come_as_frames_and_acks_whole(mod
 @BOTH
 def test_a_body_in_several_frames_goes_singly(module: Any) -> None:
     scan, sink = scanner(module)
-    scan.feed(o.publish(b"0123456789", most=4))
+    scan.feed(o.publish(b"0123456789", limit=4))
     assert [call[1] for call in sink.calls] == [1, 2, 3, 3, 3]
     assert b"".join(call[3] for call in sink.calls[2:]) == b"0123456789"
 
@@ -238,7 +238,7 @@ def test_a_content_that_comes_octet_by_octet_comes_as_frames_as_soon_as_they_are
 
 @BOTH
 def test_a_content_with_a_body_in_several_frames_is_told_when_that_shows(module: Any) -> None:
-    content = o.publish(b"0123456789", most=4)
+    content = o.publish(b"0123456789", limit=4)
     scan, sink = scanner(module)
     scan.feed(content[:-9])
     assert [call[1] for call in sink.calls] == [1, 2, 3, 3]
@@ -248,12 +248,12 @@ def test_a_content_with_a_body_in_several_frames_is_told_when_that_shows(module:
 
 @BOTH
 def test_a_frame_of_exactly_the_limit_and_its_tolerance_is_taken(module: Any) -> None:
-    most = HANDSHAKE_FRAME_BYTES - 8 + FRAME_FUDGE_BYTES
+    limit = HANDSHAKE_FRAME_BYTES - 8 + FRAME_FUDGE_BYTES
     scan, sink = scanner(module, fast=False)
-    scan.feed(o.frame(3, 1, b"x" * most))
-    assert sink.calls == [("frame", 3, 1, b"x" * most)]
-    found = outcome(scan.feed, o.frame(3, 1, b"x" * (most + 1))[:7])
-    text = f"type 3, all octets = <<>>: {{frame_too_large,{most + 1},{HANDSHAKE_FRAME_BYTES - 8}}}"
+    scan.feed(o.frame(3, 1, b"x" * limit))
+    assert sink.calls == [("frame", 3, 1, b"x" * limit)]
+    found = outcome(scan.feed, o.frame(3, 1, b"x" * (limit + 1))[:7])
+    text = f"type 3, all octets = <<>>: {{frame_too_large,{limit + 1},{HANDSHAKE_FRAME_BYTES - 8}}}"
     assert found == ("raises", 501, text, 0, 0)
 
 

@@ -119,7 +119,7 @@ def test_an_empty_body_has_no_body_frame(module: Any) -> None:
 def test_a_body_is_cut_so_that_whole_frames_fit_the_limit(module: Any, size: int) -> None:
     out = module.OutBuffer()
     out.publish(1, 0, message(b"b" * size), FRAME_MAX)
-    assert out.take() == o.publish(b"b" * size, most=FRAME_MAX - 8)
+    assert out.take() == o.publish(b"b" * size, limit=FRAME_MAX - 8)
 
 
 @BOTH

@@ -115,7 +115,7 @@ def test_both_kernels_write_the_same_octets(contents: list[Message], keep: bool)
     st.integers(0, 900),
 )
 def test_rows_become_the_records_that_their_messages_become(
-    bodies: list[bytes], key: str, headers: bool, keep: int, most: int
+    bodies: list[bytes], key: str, headers: bool, keep: int, limit: int
 ) -> None:
     mapped = [[("a", "b")] if headers else None] * len(bodies)
     batch = pa.record_batch(
@@ -130,12 +130,12 @@ def test_rows_become_the_records_that_their_messages_become(
         rows.load(data, *decode_batch(data, columns, ()))
         at_once, one_by_one = (kernel.RecordBuffer(64, SEED) for _ in range(2))
         positions = SettledBitmap(5)
-        count = at_once.rows(5, TIME, rows, 0, len(bodies), keep, most, positions)
+        count = at_once.rows(5, TIME, rows, 0, len(bodies), keep, limit, positions)
         offsets = [
             one_by_one.message(5 + row, TIME, rows.message(row), keep) for row in range(count)
         ]
         assert [positions.offset(5 + row) for row in range(count)] == offsets
-        assert count == len(bodies) or at_once.size >= most
+        assert count == len(bodies) or at_once.size >= limit
         data_at_once = bytes(at_once.take())
         assert data_at_once == bytes(one_by_one.take())
         results.append((count, data_at_once))

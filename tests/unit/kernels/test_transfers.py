@@ -178,14 +178,14 @@ raws = st.one_of(
     st.sampled_from([13, 20, 64, 65535]),
 )
 def test_both_write_the_same_octets(
-    raw: bytes, cut: int, body: bytes, name: str, told: tuple[int, int], again: bool, most: int
+    raw: bytes, cut: int, body: bytes, name: str, told: tuple[int, int], again: bool, limit: int
 ) -> None:
     for each in (raw, raw[:cut]):
         written = []
         for module in (USED, TWIN):
             out = module.SegmentBuffer()
-            out.transfer(1, command("c"), again, message(each, body, name, name, told), most)
-            out.assembly(2, b"c", each, body, most)
+            out.transfer(1, command("c"), again, message(each, body, name, name, told), limit)
+            out.assembly(2, b"c", each, body, limit)
             written.append((out.size, out.take()))
         assert written[0] == written[1]
 

@@ -16,7 +16,7 @@ from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import message, rest
 
-MOST = LETTERS_PER_TURN + CHAINED_PER_TURN
+MAX = LETTERS_PER_TURN + CHAINED_PER_TURN
 """Letters of one queue and what follows from them, in one turn."""
 KINDS: list[dict[str, Any]] = [{}, {"x-max-priority": 2}, {"x-queue-type": "quorum"}]
 
@@ -107,7 +107,7 @@ def test_a_mesh_of_full_queues_takes_many_short_turns(net: Net, kind: dict[str, 
     net.publish(queues[0], b"new")
     net.come_to_rest()
     assert net.turns[0] in range(CHAINED_PER_TURN, 2 * CHAINED_PER_TURN)
-    assert max(net.turns) <= len(queues) * MOST
+    assert max(net.turns) <= len(queues) * MAX
     assert len(net.turns) > 5
     assert sum(net.turns) > 1_000
     assert [queue.ready_count() for queue in queues] == [1] * 6

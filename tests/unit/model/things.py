@@ -43,9 +43,9 @@ def queue(name: str = "q", **options: Any) -> MessageQueue:
     return classic_queue(name, "/", MemoryLog(options.pop("gauge", None) or Gauge()), **options)
 
 
-def priority_queue(name: str = "q", most: int = 5, **options: Any) -> MessageQueue:
+def priority_queue(name: str = "q", limit: int = 5, **options: Any) -> MessageQueue:
     gauge = options.pop("gauge", None) or Gauge()
-    return make_priority_queue(name, "/", lambda level: MemoryLog(gauge), most, **options)
+    return make_priority_queue(name, "/", lambda level: MemoryLog(gauge), limit, **options)
 
 
 def rest(queue: Any) -> list[bytes]:

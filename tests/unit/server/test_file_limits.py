@@ -7,15 +7,15 @@ import resource
 import pytest
 
 from harebell.base.limits import OPEN_FILES, OTHER_FILES
-from harebell.server.file_limits import most_open, shares
+from harebell.server.file_limits import max_open, shares
 
 
-@pytest.mark.parametrize("most", [100, 256, 1024, 20_000, 1 << 20])
-def test_all_shares_fit_into_what_there_is(most: int) -> None:
-    store, connections = shares(most)
-    assert 2 * store + connections + OTHER_FILES == most
+@pytest.mark.parametrize("limit", [100, 256, 1024, 20_000, 1 << 20])
+def test_all_shares_fit_into_what_there_is(limit: int) -> None:
+    store, connections = shares(limit)
+    assert 2 * store + connections + OTHER_FILES == limit
     assert 8 <= store <= OPEN_FILES
-    assert connections >= most // 5
+    assert connections >= limit // 5
 
 
 def test_where_there_is_next_to_nothing_there_is_a_little_of_each() -> None:
@@ -23,4 +23,4 @@ def test_where_there_is_next_to_nothing_there_is_a_little_of_each() -> None:
 
 
 def test_the_limit_is_that_of_the_process() -> None:
-    assert most_open() == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert max_open() == resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -157,24 +157,24 @@ def test_a_deleted_log_leaves_no_file() -> None:
     assert bench.gauge.used == 0
 
 
-def _few_handles(disk: SimDisk, most: int) -> None:
+def _few_handles(disk: SimDisk, limit: int) -> None:
     """Let the process have so many files open and no more."""
 
     def hook(_number: int, kind: str, path: str) -> None:
-        if kind in ("open", "create", "sync_directory") and len(disk.handles) >= most:
+        if kind in ("open", "create", "sync_directory") and len(disk.handles) >= limit:
             raise OSError(errno.EMFILE, "too many open files", path)
 
     disk.hook = hook
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("limit", [1, 3])
 @pytest.mark.parametrize("joint", [False, True])
-def test_a_batch_of_more_files_than_may_be_open_goes_on_by_itself(most: int, joint: bool) -> None:
+def test_a_batch_of_more_files_than_may_be_open_goes_on_by_itself(limit: int, joint: bool) -> None:
     bench = Bench()
     bench.disk.together = 1 << 30
     identities = [f"{number:032x}" for number in range(1, 9)]
     logs = [bench.store.open_log(identity, durable=True) for identity in identities]
-    _few_handles(bench.disk, most + joint)
+    _few_handles(bench.disk, limit + joint)
     for turn in range(3):
         for log in logs:
             log.append(message(b"%d" % turn))

@@ -159,9 +159,9 @@ def _check(found: Verb, line: CommandLine) -> None:
         WrongArguments: they are wrong.
     """
     count = len(line.arguments) - 1
-    if count < found.least:
+    if count < found.minimum:
         raise WrongArguments("not enough arguments.")
-    if count > found.most:
+    if count > found.maximum:
         raise WrongArguments("too many arguments.")
     if found.columns:
         unknown = [name for name in column_names(line.arguments[1:]) if name not in found.columns]

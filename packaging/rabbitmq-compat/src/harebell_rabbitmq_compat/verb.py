@@ -108,8 +108,8 @@ class Verb(NamedTuple):
         run: executes it.
         usage: its arguments and flags for the usage line.
         summary: what it does, in a sentence.
-        least: the least number of arguments.
-        most: the most.
+        minimum: the least number of arguments.
+        maximum: the most.
         flags: its own flags, with the types of their values.
         short: its own short flags.
         banner: the sentence that is printed before it runs; "" for none.
@@ -124,8 +124,8 @@ class Verb(NamedTuple):
     run: Callable[[Call], Result]
     usage: str
     summary: str
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     flags: Mapping[str, type]
     short: Mapping[str, str]
     banner: Callable[[Call], str] | str

@@ -20,7 +20,7 @@ _DAYS = {"days": 1, "weeks": 7, "months": 30, "years": 365}
 _DAY_SECONDS = 86_400
 _MS = 1_000
 _PORTS = range(1, 65_536)
-_MOST_DAYS = 365 * 1_000
+_MAX_DAYS = 365 * 1_000
 _PROTOCOLS = {
     "amqp091": "amqp",
     "amqp0.9.1": "amqp",
@@ -76,7 +76,7 @@ def certificate_expiration(context: AdminContext, within: int, unit: str) -> Row
     days = _DAYS.get(unit)
     if days is None:
         raise CommandRefused(f"Time unit not recognised: {unit}: it is {', '.join(_DAYS)}")
-    if not 0 <= within * days <= _MOST_DAYS:
+    if not 0 <= within * days <= _MAX_DAYS:
         raise CommandRefused(f"Invalid expiration period: {within} {unit}")
     until = context.broker.clock.ms // _MS + within * days * _DAY_SECONDS
     facts = context.node()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.model.vhost import VHost
 
-_MOST = 2**31
+_MAX = 2**31
 _NONE = -1
 OfVhost = Annotated[str | None, Argument("The vhost.", "NAME")]
 OfUser = Annotated[str | None, Argument("The user they are for.", "NAME")]
@@ -102,7 +102,7 @@ def set_limits(
     if not changes:
         raise CommandRefused("no limit is given: give one, such as --max-connections 100")
     for key, value in changes.items():
-        if not -_MOST < value < _MOST:
+        if not -_MAX < value < _MAX:
             raise CommandRefused(
                 f"{key} is {value}: give a number below 2^31, negative for no limit"
             )

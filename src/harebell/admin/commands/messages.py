@@ -371,11 +371,11 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _number(name: str, value: Any, most: int) -> int:
+def _number(name: str, value: Any, limit: int) -> int:
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise CommandRefused(f"properties.{name} is no number from 0 to {most}: {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= limit:
+        raise CommandRefused(f"properties.{name} is no number from 0 to {limit}: {value!r}")
     return value
 
 
@@ -406,8 +406,8 @@ def get(
         raise CommandRefused(f"truncate is {truncate}: give a number of bytes")
     context.check_permission(where, "read", "queue", name)
     queue = where.queue(name)
-    most = min(count, HTTP_GET_MESSAGES) if count >= 0 else HTTP_GET_MESSAGES
-    return _got(queue, most, mode, encoding, truncate)
+    limit = min(count, HTTP_GET_MESSAGES) if count >= 0 else HTTP_GET_MESSAGES
+    return _got(queue, limit, mode, encoding, truncate)
 
 
 def _mode(ackmode: str | None, requeue: bool | None) -> str:
@@ -420,13 +420,13 @@ def _mode(ackmode: str | None, requeue: bool | None) -> str:
 
 
 def _got(
-    queue: Queue, most: int, mode: str, encoding: str, truncate: int | None
+    queue: Queue, limit: int, mode: str, encoding: str, truncate: int | None
 ) -> Slices[list[Row]]:
     rows: list[Row] = []
     positions: list[int] = []
     size = 0
     try:
-        while len(rows) < most and size < HTTP_GET_BYTES:
+        while len(rows) < limit and size < HTTP_GET_BYTES:
             found = queue.get()
             if found is None:
                 break

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from harebell.base.limits import LAG_MOST_SECONDS
+from harebell.base.limits import LAG_MAX_SECONDS
 from harebell.cli.nouns import RunningBroker
 from harebell.cli.verb import Verb, echo
 from harebell.server.config import CONFIG_VARIABLE
@@ -36,7 +36,7 @@ _MINUTE = 60
 @click.option(
     "--lag",
     metavar="SECONDS",
-    type=click.FloatRange(0.0, LAG_MOST_SECONDS),
+    type=click.FloatRange(0.0, LAG_MAX_SECONDS),
     default=0.0,
     help="Watch the broker's event loop so long, and show how late it was at most.",
 )

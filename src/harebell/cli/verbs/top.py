@@ -15,8 +15,8 @@ from harebell.cli.nouns import RunningBroker, broker_options
 from harebell.cli.top_view import CONNECTIONS, QUEUES, SORTS, Sample, View, as_json, lines
 from harebell.cli.verb import Verb, echo
 
-_LEAST_SECONDS = 0.1
-_MOST_SECONDS = 3600.0
+_MIN_SECONDS = 0.1
+_MAX_SECONDS = 3600.0
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
@@ -145,7 +145,7 @@ top = Verb(
         click.Option(["--once"], is_flag=True, help="Print the figures once, and end."),
         click.Option(
             ["--interval"],
-            type=click.FloatRange(_LEAST_SECONDS, _MOST_SECONDS),
+            type=click.FloatRange(_MIN_SECONDS, _MAX_SECONDS),
             default=1.0,
             show_default=True,
             metavar="SECONDS",

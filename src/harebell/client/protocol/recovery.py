@@ -15,7 +15,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harebell.base.limits import RECOVERY_FIRST_SECONDS, RECOVERY_MOST_SECONDS
+from harebell.base.limits import RECOVERY_FIRST_SECONDS, RECOVERY_MAX_SECONDS
 from harebell.client.errors import (
     AMQPError,
     AuthenticationFailed,
@@ -53,7 +53,7 @@ class Recovery:
     """
 
     first_seconds: float = RECOVERY_FIRST_SECONDS
-    most_seconds: float = RECOVERY_MOST_SECONDS
+    most_seconds: float = RECOVERY_MAX_SECONDS
     attempts: int | None = None
     restore_attempts: int = 8
     resend: bool = False
@@ -106,8 +106,10 @@ class Backoff:
     def failed(self, *, refused: bool) -> bool:
         """Count a failed attempt, `refused` if the broker was reachable; True to try again."""
         self.refused += refused
-        most = self._options.attempts
-        return self.refused < self._options.restore_attempts and (most is None or self.tried < most)
+        limit = self._options.attempts
+        return self.refused < self._options.restore_attempts and (
+            limit is None or self.tried < limit
+        )
 
 
 def replay(core: CoreConnection, topology: Topology, old: Mapping[int, CoreChannel]) -> Replay:

@@ -72,9 +72,9 @@ class Verbs(BulkVerbs):
         host = self._host
         head = class_id.to_bytes(2) + b"\0\0" + len(data).to_bytes(8) + b"\0\0"
         host.out.frame(HEADER, self.number, head)
-        most = host.frame_max - FRAME_OVERHEAD_BYTES
-        for at in range(0, len(data), most):
-            host.out.frame(BODY, self.number, data[at : at + most])
+        payload_max = host.frame_max - FRAME_OVERHEAD_BYTES
+        for at in range(0, len(data), payload_max):
+            host.out.frame(BODY, self.number, data[at : at + payload_max])
 
     def on_command(self, method: m.Method) -> bool:
         """Handle a method that only some versions have; False for others."""

@@ -45,7 +45,7 @@ _POLICIES = {
 }
 _TIMEOUT = LINGER
 _SHARED = "qpid.shared_msg_group"
-_MOST_LEVELS = HIGHEST + 1
+_MAX_LEVELS = HIGHEST + 1
 NO_LOCAL = "no-local"
 _KNOWN = "x-"
 _OTHERS = (NO_LOCAL, "alternate-exchange", _POLICY, _TIMEOUT, LEVELS)
@@ -92,8 +92,8 @@ def _number(value: Any) -> Any:
 
 def _levels(value: Any) -> int:
     count = _number(value)
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_LEVELS:
-        text = f"{LEVELS} is a number from 1 to {_MOST_LEVELS}, not {value!r}"
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MAX_LEVELS:
+        text = f"{LEVELS} is a number from 1 to {_MAX_LEVELS}, not {value!r}"
         raise ExecutionError(INVALID_ARGUMENT, text, _ARGUMENTS)
     return count
 

@@ -63,8 +63,8 @@ def _bodiless(given: Properties) -> Properties:
 def _carry_out(session: Session, data: bytes, assembly: Assembly) -> None:
     sync, command = AMQP_0_10.decode_command(data)
     if assembly.too_large:
-        most = session.connection.message_max
-        text = f"message size {assembly.size} is larger than configured max size {most}"
+        limit = session.connection.message_max
+        text = f"message size {assembly.size} is larger than configured max size {limit}"
         raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
     header, body = assembly.header(), assembly.body()
     kind = type(command)

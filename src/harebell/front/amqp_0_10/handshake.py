@@ -110,15 +110,15 @@ def tune_ok(connection: Connection, control: controls.ConnectionTuneOk) -> None:
         raise _refused(
             f"max-frame-size {size} is not between {limits.FRAME_MIN_BYTES} and {offered}"
         )
-    most = connection.settings.channel_max
-    if most and control.channel_max > most:
-        raise _refused(f"channel-max {control.channel_max} is more than {most}")
+    limit = connection.settings.channel_max
+    if limit and control.channel_max > limit:
+        raise _refused(f"channel-max {control.channel_max} is more than {limit}")
     heartbeat = control.heartbeat or 0
     if heartbeat > _heartbeat_max(connection):
         raise _refused(f"heartbeat {heartbeat} is more than {_heartbeat_max(connection)}")
     connection.frame_max = size
     connection.scanner.frame_max = size
-    connection.channel_max = control.channel_max or most
+    connection.channel_max = control.channel_max or limit
     connection.heartbeat = heartbeat
     connection.state = ConnectionState.OPENING
 

@@ -120,9 +120,9 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
     if not command.queue:
         raise ExecutionError(ILLEGAL_ARGUMENT, "the name of the queue is empty", 0)
     queue = readable_queue(caller_of_session(session), command.queue)
-    most = session.connection.settings.consumer_max
-    if most and len(session.consumers) >= most:
-        text = f"reached maximum ({most}) of subscriptions per session"
+    limit = session.connection.settings.consumer_max
+    if limit and len(session.consumers) >= limit:
+        text = f"reached maximum ({limit}) of subscriptions per session"
         raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
     reads = isinstance(queue, StreamQueue)
     options = ConsumerOptions(

@@ -287,8 +287,8 @@ class Session(SessionLayer):
 
     def too_large(self, size: int) -> ExecutionError:
         """Make the error for a body over the configured limit."""
-        most = self.connection.message_max
-        text = f"message size {size} is larger than configured max size {most}"
+        limit = self.connection.message_max
+        text = f"message size {size} is larger than configured max size {limit}"
         return ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
 
     def _full(self, queue: Queue) -> ExecutionError:

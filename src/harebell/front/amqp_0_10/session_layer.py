@@ -53,7 +53,7 @@ _TRANSFER = (4, 1)
 _MS = 1000
 _TEXT_BYTES = 1024
 """Bytes of a description; more would be cut by clients anyway."""
-_MOST = 1 << 30
+_MAX = 1 << 30
 """Numbers that a range may span; serial arithmetic ends at twice as many."""
 _ASK = 1 << 16
 """Completions after which the peer is asked which ones it knows of."""
@@ -316,7 +316,7 @@ class SessionLayer(SessionPort):
 
     def completed(self) -> Ranges:
         """Return the completed ranges that the peer may not know."""
-        first = max(self.known, self.done - _MOST, 0)
+        first = max(self.known, self.done - _MAX, 0)
         if first >= self.done:
             return ()
         return ((wrapped(first), wrapped(self.done - 1)),)

@@ -14,25 +14,25 @@ class Credit(Window):
     """The limits of a session, or of a connection.
 
     Attributes:
-        most: the limit of unacknowledged messages; 0 is no limit.
+        limit: the limit of unacknowledged messages; 0 is no limit.
         out: the unacknowledged messages.
     """
 
-    __slots__ = ("most", "out")
+    __slots__ = ("limit", "out")
 
     def __init__(self) -> None:
         super().__init__()
-        self.most = 0
+        self.limit = 0
         self.out = 0
 
     @property
     def limited(self) -> bool:
         """True if an acknowledgement can permit another delivery."""
-        return bool(self.most or self.size)
+        return bool(self.limit or self.size)
 
     def admits(self, queue: Queue) -> int:
         """True if the next message of a queue may be sent."""
-        if self.most and self.out >= self.most:
+        if self.limit and self.out >= self.limit:
             return TOO_LONG
         return super().admits(queue)
 

@@ -59,9 +59,9 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
         raise hard(530, text, _CLASS, _CONSUME)
     check_consumer_count(channel.connection, len(consumers), (_CLASS, _CONSUME))
     thing = rendered("queue", queue.name, channel.vhost.name)
-    most = deliveries_of(channel).credit.most
+    limit = deliveries_of(channel).credit.limit
     options = ConsumerOptions(
-        method.destination, method.no_ack, method.exclusive, most, method.filter
+        method.destination, method.no_ack, method.exclusive, limit, method.filter
     )
     exclusive = check_consumer(channel.vhost, queue, options)
     consumer = TransferConsumer(
@@ -71,7 +71,7 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
         no_ack=method.no_ack,
         exclusive=exclusive,
         priority=consumer_priority(method.filter, thing, (_CLASS, _CONSUME)),
-        prefetch=most,
+        prefetch=limit,
         arguments=method.filter,
         excluded=channel.connection.origin if method.no_local else 0,
     )
@@ -150,7 +150,7 @@ def qos(channel: TransitionalChannel, method: m.MessageQos) -> None:
         if layer.credit is None:
             layer.credit = Credit()
         credit = layer.credit
-    credit.size, credit.most = method.prefetch_size, method.prefetch_count
+    credit.size, credit.limit = method.prefetch_size, method.prefetch_count
     channel.serve()
     deliveries.freed()
 

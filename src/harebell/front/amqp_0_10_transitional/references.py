@@ -94,16 +94,16 @@ class References:
         gauge: counts the bytes of incomplete bodies.
         checkpoints: keeps saved bodies after the end of the session.
         key: makes the key of a checkpoint from its identifier.
-        most: the most bytes of a body.
+        limit: the most bytes of a body.
     """
 
     def __init__(
-        self, gauge: Gauge, checkpoints: Checkpoints, key: Callable[[str], Key], most: int
+        self, gauge: Gauge, checkpoints: Checkpoints, key: Callable[[str], Key], limit: int
     ) -> None:
         self._gauge = gauge
         self._checkpoints = checkpoints
         self._key = key
-        self._most = most
+        self._limit = limit
         self._open: dict[bytes, Reference] = {}
 
     def __len__(self) -> int:
@@ -124,8 +124,8 @@ class References:
             ProtocolError: 503 for a name that is not open, 311 for a body over the limit.
         """
         reference = self.get(name, 80)
-        if reference.size + len(data) > self._most:
-            raise too_large(reference.size + len(data), self._most, 80)
+        if reference.size + len(data) > self._limit:
+            raise too_large(reference.size + len(data), self._limit, 80)
         reference.append(data)
         self._count(len(data))
 
@@ -229,7 +229,7 @@ class References:
         self._gauge.unread += byte_count
 
 
-def too_large(size: int, most: int, method_id: int) -> Exception:
+def too_large(size: int, limit: int, method_id: int) -> Exception:
     """Make the error for a body over the configured limit."""
-    text = f"message size {size} is larger than configured max size {most}"
+    text = f"message size {size} is larger than configured max size {limit}"
     return soft(311, text, _CLASS, method_id)

@@ -55,8 +55,8 @@ cdef class Channel(ChannelPort):
                    entries=list)
     cpdef list take(self, unsigned long long tag, bint multiple, int method_id)
     @cython.locals(entry=Unacked, number="unsigned long long", entries=list)
-    cpdef list take_some(self, unsigned long long last, int most)
+    cpdef list take_some(self, unsigned long long last, int limit)
     cpdef int wait_turn(self, Consumer consumer) except -1
-    @cython.locals(most=int, left="Py_ssize_t", before=int, consumer=Consumer)
+    @cython.locals(limit=int, left="Py_ssize_t", before=int, consumer=Consumer)
     cpdef int take_turns(self) except -1
     cpdef int serve(self) except -1

@@ -225,9 +225,9 @@ class Channel(ChannelPort):
 
     def too_large(self, size: int) -> Exception:
         """Make the error for a body over the configured limit."""
-        most = self.connection.message_max
+        limit = self.connection.message_max
         return soft(
-            406, f"message size {size} is larger than configured max size {most}", *_PUBLISH
+            406, f"message size {size} is larger than configured max size {limit}", *_PUBLISH
         )
 
     def return_message(self, message: Message) -> None:
@@ -303,11 +303,11 @@ class Channel(ChannelPort):
             number += 1
         return entries
 
-    def take_some(self, last: int, most: int) -> list[Unacked]:
+    def take_some(self, last: int, limit: int) -> list[Unacked]:
         """Remove and return the first deliveries up to a tag, at most so many."""
         entries: list[Unacked] = []
         number = self.unacked.first()
-        while number <= last and len(entries) < most:
+        while number <= last and len(entries) < limit:
             entry = self.unacked.take(number)
             if entry is not None:
                 entries.append(entry)
@@ -387,19 +387,19 @@ class Channel(ChannelPort):
     def take_turns(self) -> int:
         """Serve the waiting consumers, a message each, so that they share the prefetch."""
         waiting = self.waiting
-        most = self.prefetch_global
+        limit = self.prefetch_global
         left = len(waiting) if waiting is not None else 0
-        while waiting and left and (not most or self.outstanding < most):
+        while waiting and left and (not limit or self.outstanding < limit):
             left -= 1
             consumer = waiting.popleft()
             consumer.waits = False
             if consumer.queue.deleted or (self.consumers or {}).get(consumer.tag) is not consumer:
                 continue
             before = self.outstanding
-            self.allowed = before + 1 if most else 0
+            self.allowed = before + 1 if limit else 0
             consumer.queue.drain()
-            self.allowed = most
-            if most and self.outstanding > before:
+            self.allowed = limit
+            if limit and self.outstanding > before:
                 left = len(waiting)
         return 0
 

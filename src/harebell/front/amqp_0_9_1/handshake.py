@@ -122,14 +122,14 @@ def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None
     connection.state = ConnectionState.TUNING
 
 
-def _negotiated(name: str, wanted: int, offered: int, least: int) -> int:
+def _negotiated(name: str, wanted: int, offered: int, minimum: int) -> int:
     """Return the negotiated limit; the broker chooses for a client's 0."""
     if wanted == 0:
         return offered
-    if wanted < least:
+    if wanted < minimum:
         raise hard(
             530,
-            f"negotiated {name} = {wanted} is lower than the minimum allowed value ({least})",
+            f"negotiated {name} = {wanted} is lower than the minimum allowed value ({minimum})",
             _CLASS,
             31,
         )

@@ -121,7 +121,7 @@ class OpenChannel(Protocol):
     def return_message(self, message: Message) -> None:
         """Send an unroutable mandatory message back."""
 
-    def take_some(self, last: int, most: int) -> list[Unacked]:
+    def take_some(self, last: int, limit: int) -> list[Unacked]:
         """Remove and return the first deliveries up to a tag, at most so many."""
 
     def take_effect(self, entries: Entries[Unacked], kind: int) -> None:

@@ -46,9 +46,9 @@ def send_body(
     out.frame(METHOD, number, connection.spec.encode(method))
     raw = channel.readable(raw, listed.class_id)
     out.frame(HEADER, number, listed.header(len(body) - offset, raw))
-    most = connection.frame_max - FRAME_OVERHEAD_BYTES
-    for at in range(offset, len(body), most):
-        out.frame(BODY, number, body[at : at + most])
+    payload_max = connection.frame_max - FRAME_OVERHEAD_BYTES
+    for at in range(offset, len(body), payload_max):
+        out.frame(BODY, number, body[at : at + payload_max])
     channel.write_frames(out.take())
 
 

@@ -43,9 +43,9 @@ def check_connection(connection: BaseConnection, vhost: VHost) -> None:
         ProtocolError: 530, for the whole connection.
     """
     user = connection.user
-    most = connection.settings.connection_max
-    if most and _counted(connection) >= most:
-        text = f"connection refused: node connection limit ({most}) is reached"
+    maximum = connection.settings.connection_max
+    if maximum and _counted(connection) >= maximum:
+        text = f"connection refused: node connection limit ({maximum}) is reached"
         raise hard(530, text, *_CONNECTION_OPEN)
     if vhost.limits:
         count = sum(each.vhost is vhost for each in _opened(connection))
@@ -74,11 +74,12 @@ def check_channel(connection: BaseConnection) -> None:
     Raises:
         ProtocolError: 530, for the whole connection.
     """
-    count, most = len(connection.channels), connection.channel_max
-    if most and count >= most:
+    count, maximum = len(connection.channels), connection.channel_max
+    if maximum and count >= maximum:
         raise hard(
             530,
-            f"number of channels opened ({count}) has reached the negotiated channel_max ({most})",
+            f"number of channels opened ({count}) has reached the negotiated channel_max "
+            f"({maximum})",
             *_CHANNEL_OPEN,
         )
     settings, user = connection.settings, connection.user
@@ -112,6 +113,6 @@ def check_consumer_count(connection: BaseConnection, count: int, place: tuple[in
     Raises:
         ProtocolError: 530, for the whole connection.
     """
-    most = connection.settings.consumer_max
-    if most and count >= most:
-        raise hard(530, f"reached maximum ({most}) of consumers per channel", *place)
+    maximum = connection.settings.consumer_max
+    if maximum and count >= maximum:
+        raise hard(530, f"reached maximum ({maximum}) of consumers per channel", *place)

@@ -16,7 +16,7 @@ from typing import Protocol
 from harebell.base.counters import Counters
 from harebell.base.limits import STATISTICS_CHANNEL_DETAILS
 
-_MOST = STATISTICS_CHANNEL_DETAILS
+_MAX = STATISTICS_CHANNEL_DETAILS
 
 
 class ChannelDetails:
@@ -47,7 +47,7 @@ class ChannelDetails:
 
 
 def _added(table: dict[str, Counters], name: str) -> Counters:
-    if len(table) >= _MOST:
+    if len(table) >= _MAX:
         del table[next(iter(table))]
     found = table[name] = Counters()
     return found

@@ -44,18 +44,18 @@ class Checkpoints:
     Args:
         gauge: counts them as memory in use.
         clock: for their age, in milliseconds.
-        most: the most bytes of all bodies.
+        limit: the most bytes of all bodies.
     """
 
     def __init__(
         self,
         gauge: Gauge,
         clock: Callable[[], int],
-        most: int = CHECKPOINTS_BYTES,
+        limit: int = CHECKPOINTS_BYTES,
     ) -> None:
         self._gauge = gauge
         self._clock = clock
-        self._most = most
+        self._limit = limit
         self._saved: dict[Key, _Saved] = {}
         self._byte_count = 0
 
@@ -116,7 +116,7 @@ class Checkpoints:
 
     def _make_room(self, key: Key, byte_count: int) -> bool:
         """Drop older checkpoints for more bytes of one; False if that is not enough."""
-        while self._byte_count + byte_count > self._most:
+        while self._byte_count + byte_count > self._limit:
             oldest = next(iter(self._saved))
             if oldest == key:
                 return False

@@ -13,14 +13,14 @@ class PendingLogins:
     """Connections that are not open yet, by address.
 
     Attributes:
-        most: the limit in total; 0 for no limit.
-        most_per_address: the limit per address; 0 for no limit.
+        limit: the limit in total; 0 for no limit.
+        max_per_address: the limit per address; 0 for no limit.
         verifying: numbers of those whose password is being compared.
     """
 
     def __init__(self) -> None:
-        self.most = 0
-        self.most_per_address = 0
+        self.limit = 0
+        self.max_per_address = 0
         self.verifying: set[int] = set()
         self._address_of: dict[int, str] = {}
         self._counts: dict[str, int] = {}
@@ -36,11 +36,11 @@ class PendingLogins:
             address: the address of the peer.
             journal: takes a line when the first one is refused.
         """
-        if self.most and len(self._address_of) >= self.most:
-            self._log(None, f"{self.most} connections have not logged in yet", journal)
+        if self.limit and len(self._address_of) >= self.limit:
+            self._log(None, f"{self.limit} connections have not logged in yet", journal)
             return False
         count = self._counts.get(address, 0)
-        if self.most_per_address and count >= self.most_per_address:
+        if self.max_per_address and count >= self.max_per_address:
             where = address or "a local socket"
             self._log(address, f"{count} connections from {where} have not logged in yet", journal)
             return False
@@ -66,9 +66,9 @@ class PendingLogins:
         if count:
             self._counts[address] = count
         if self._logged:
-            if 2 * count <= self.most_per_address:
+            if 2 * count <= self.max_per_address:
                 self._logged.discard(address)
-            if 2 * len(self._address_of) <= self.most:
+            if 2 * len(self._address_of) <= self.limit:
                 self._logged.discard(None)
 
     def _log(self, what: str | None, text: str, journal: Callable[[str, str], None]) -> None:

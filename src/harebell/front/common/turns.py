@@ -17,11 +17,11 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from harebell.base.limits import WORK_LEAST_UNITS, WORK_SLICE_UNITS, WORK_TURN_UNITS
+from harebell.base.limits import WORK_MIN_UNITS, WORK_SLICE_UNITS, WORK_TURN_UNITS
 from harebell.base.work import NO_LIMIT, Step, Work
 
 _SLICE_UNITS = WORK_SLICE_UNITS
-_LEAST_UNITS = WORK_LEAST_UNITS
+_MIN_UNITS = WORK_MIN_UNITS
 
 
 class Waiter(Protocol):
@@ -130,7 +130,7 @@ class Turns:
         """Begin little work for an account, even if its budget is spent."""
         if not self.begin(account):
             self.current = account
-            self.work.begin(_LEAST_UNITS)
+            self.work.begin(_MIN_UNITS)
         return 0
 
     def end(self) -> int:

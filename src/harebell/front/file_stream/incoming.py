@@ -84,9 +84,9 @@ class Arrivals:
             ProtocolError: 311, the file exceeds the message size limit.
             Refusal: the disk has no space for it.
         """
-        most = self.channel.connection.message_max
-        if size > most:
-            text = f"message size {size} is larger than configured max size {most}"
+        limit = self.channel.connection.message_max
+        if size > limit:
+            text = f"message size {size} is larger than configured max size {limit}"
             raise soft(311, text, _CLASS, _OPEN)
         if self.opened is not None:
             self.let_go(self.opened)

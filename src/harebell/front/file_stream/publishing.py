@@ -96,8 +96,8 @@ def routed(
     """
     connection, router = channel.connection, channel.router
     if len(body) > connection.message_max:
-        most = connection.message_max
-        text = f"message size {len(body)} is larger than configured max size {most}"
+        limit = connection.message_max
+        text = f"message size {len(body)} is larger than configured max size {limit}"
         raise soft(311, text, *request.place)
     exchange = allowed(channel, request)
     decoded = request.listed.decode(properties.raw)

@@ -104,9 +104,11 @@ class StreamLane:
         """True if that number of packets and bytes may wait."""
         if count == 1:
             return True
-        most = _least(self.window.most, self._shared.most) or STREAM_WINDOW_MESSAGES
-        most_bytes = _least(self.window.most_bytes, self._shared.most_bytes) or STREAM_WINDOW_BYTES
-        return count <= most and byte_count <= most_bytes
+        max_messages = (
+            _smaller(self.window.max_messages, self._shared.max_messages) or STREAM_WINDOW_MESSAGES
+        )
+        max_bytes = _smaller(self.window.max_bytes, self._shared.max_bytes) or STREAM_WINDOW_BYTES
+        return count <= max_messages and byte_count <= max_bytes
 
     def go_on(self) -> None:
         """Send what changed limits allow."""
@@ -125,7 +127,7 @@ class StreamLane:
             consumer.close()
 
 
-def _least(one: int, other: int) -> int:
+def _smaller(one: int, other: int) -> int:
     """Return the stricter of two limits; 0 is none."""
     return min(one, other) if one and other else one or other
 

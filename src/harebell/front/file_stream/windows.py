@@ -11,30 +11,30 @@ class Window:
     """A window: unacknowledged deliveries and their limits; 0 is no limit.
 
     Attributes:
-        most, most_bytes: the limits.
+        max_messages, max_bytes: the limits.
         count, bytes: the unacknowledged messages and bytes.
     """
 
     def __init__(self) -> None:
-        self.most = 0
-        self.most_bytes = 0
+        self.max_messages = 0
+        self.max_bytes = 0
         self.count = 0
         self.byte_count = 0
 
     def limit(self, messages: int, byte_count: int) -> None:
         """Set other limits; outstanding deliveries are not affected."""
-        self.most = messages
-        self.most_bytes = byte_count
+        self.max_messages = messages
+        self.max_bytes = byte_count
 
     def fits(self, byte_count: int) -> bool:
         """True if a message of that size may be sent.
 
         One that is larger than the whole window is sent alone, as it could not be sent otherwise.
         """
-        if self.most and self.count >= self.most:
+        if self.max_messages and self.count >= self.max_messages:
             return False
         return (
-            not self.most_bytes or not self.count or self.byte_count + byte_count <= self.most_bytes
+            not self.max_bytes or not self.count or self.byte_count + byte_count <= self.max_bytes
         )
 
     def add(self, byte_count: int) -> None:

@@ -30,7 +30,7 @@ SIZE = "x-cache-size"
 TTL = "x-cache-ttl"
 PERSISTENCE = "x-cache-persistence"
 _DISK, _MEMORY = "disk", "memory"
-_MOST = 2**62
+_MAX = 2**62
 _DIGITS = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
@@ -38,7 +38,7 @@ def _count(value: Any) -> int:
     """Return a number above 0, also if written as text; 0 for anything else."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < _MOST:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < _MAX:
         return 0
     return value
 

@@ -122,9 +122,9 @@ class Leases:
         queue.check_lease()
         if name == FLOOR:
             raise precondition("a lease group needs a name")
-        if timeout > limits.LEASE_TIMEOUT_MOST_MS:
-            most = limits.LEASE_TIMEOUT_MOST_MS
-            raise precondition(f"a lease timeout of {timeout} ms is too long: {most} is the most")
+        if timeout > limits.LEASE_TIMEOUT_MAX_MS:
+            limit = limits.LEASE_TIMEOUT_MAX_MS
+            raise precondition(f"a lease timeout of {timeout} ms is too long: {limit} is the most")
         assert isinstance(queue, MessageQueue), "who may be leased from can lease"
         if queue.leases is None:
             queue.leases = QueueLeases(self)
@@ -163,8 +163,8 @@ class Leases:
                 f"{len(group.claims)} claims are open, commit or release some: {group}"
             )
         self._hold_if_free(group, holder)
-        most = min(messages or limits.LEASE_CLAIM_MESSAGES, limits.LEASE_CLAIM_MESSAGES)
-        taken = group.queue.claims().claim(most, byte_count, group)
+        limit = min(messages or limits.LEASE_CLAIM_MESSAGES, limits.LEASE_CLAIM_MESSAGES)
+        taken = group.queue.claims().claim(limit, byte_count, group)
         if taken is None:
             return None
         group.last += 1

@@ -33,7 +33,7 @@ _MAGIC = b"HBSP"
 _HEAD = Struct("<4sII")
 _FIELDS = Struct("<QIQIQQI")
 _TEXTS = 4
-_HEADER_MOST = _FIELDS.size + _TEXTS * (2 + 65_535)
+_HEADER_MAX = _FIELDS.size + _TEXTS * (2 + 65_535)
 
 Attempt = tuple[int, int]
 """The part of a batch, and the attempt to write it."""
@@ -109,7 +109,7 @@ def pieces_of(file: File) -> Iterator[Found]:
     at, end = 0, file.size()
     while at + _HEAD.size <= end:
         magic, length, check = _HEAD.unpack(file.read_at(_HEAD.size, at))
-        if magic != _MAGIC or length < _FIELDS.size or length > _HEADER_MOST:
+        if magic != _MAGIC or length < _FIELDS.size or length > _HEADER_MAX:
             return
         fields = file.read_at(length, at + _HEAD.size)
         start = at + _HEAD.size + length

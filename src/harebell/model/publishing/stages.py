@@ -484,13 +484,13 @@ class Stages:
             (f"user '{key.user}'", "user", self.room.user, STAGE_USER_SHARE, _user_of),
             (f"vhost '{key.vhost}'", "vhost", self.room.vhost, STAGE_VHOST_SHARE, _vhost_of),
         ):
-            most = own or int(room * share)
-            if self._byte_count + size <= most:
+            limit = own or int(room * share)
+            if self._byte_count + size <= limit:
                 continue
             have = sum(b.byte_count for b in self._batches.values() if mine(b.key) == mine(key))
-            if have + size > most:
+            if have + size > limit:
                 raise _refusal(
-                    f"{cannot}: {have} octets of {whose} are staged, and the most is {most} "
+                    f"{cannot}: {have} octets of {whose} are staged, and the most is {limit} "
                     f"(stage_{setting}_limit): raise it, or drop some (`harebell stages list`)"
                 )
 

@@ -84,15 +84,15 @@ def _integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _number(least: int, most: int, over: str = "value_too_large") -> Check:
+def _number(minimum: int, maximum: int, over: str = "value_too_large") -> Check:
     def check(value: Any) -> Problem:
         if not _integer(value):
             return f'"expected integer, got {type_name(value)}"'
-        if value < 0 and least >= 0:
+        if value < 0 and minimum >= 0:
             return f"{{value_negative,{value}}}"
-        if value < least:
+        if value < minimum:
             return f"{{value_zero,{value}}}"
-        if value > most:
+        if value > maximum:
             return f"{{{over},{value}}}"
         return None
 

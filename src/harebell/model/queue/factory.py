@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
+from harebell.base.limits import STREAM_SEGMENT_MIN_BYTES
 from harebell.base.ports import Commit, Log, Store
 from harebell.model.queue.arguments import (
     CLASSIC,
@@ -107,10 +107,10 @@ def _keyed(plan: Plan) -> Queue:
 
 def _priority(plan: Plan) -> Queue:
     # RabbitMQ treats 0 as the smallest valid value.
-    most = max(1, plan.options["arguments"][MAX_PRIORITY])
+    max_level = max(1, plan.options["arguments"][MAX_PRIORITY])
     restored = plan.restored and plan.options["durable"]
     return priority_queue(
-        plan.name, plan.vhost, plan.level, most, restored=restored, **plan.options
+        plan.name, plan.vhost, plan.level, max_level, restored=restored, **plan.options
     )
 
 
@@ -134,7 +134,7 @@ def priority_queue(
     name: str,
     vhost: str,
     open_level: Callable[[int], Log],
-    most: int,
+    max_level: int,
     *,
     restored: bool = False,
     **options: Any,
@@ -142,7 +142,7 @@ def priority_queue(
     """Make a queue with priorities, see `PriorityOrder`."""
     order = PriorityOrder(
         open_level,
-        most,
+        max_level,
         options.get("durable", False),
         restored=restored,
         arguments=options.get("arguments") or {},
@@ -166,7 +166,7 @@ def _keyed_order(log: Log, options: Mapping[str, Any]) -> KeyedOrder:
 def _stream(plan: Plan) -> Queue:
     store = plan.store
     wanted = plan.options["arguments"].get(SEGMENT_SIZE, 0) or store.stream_segment_bytes
-    byte_count = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
+    byte_count = max(wanted, STREAM_SEGMENT_MIN_BYTES)
     log = plan.log(keep_all=True, segment_bytes=byte_count)
     offsets = {}
     if plan.restored:

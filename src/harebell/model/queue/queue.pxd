@@ -88,7 +88,7 @@ cdef class MessageQueue(Queue):
         message=Message,
         position="long long",
         dropped=int,
-        most=int,
+        limit=int,
         in_turns=bint,
         unread=bint,
     )

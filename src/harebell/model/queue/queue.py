@@ -415,17 +415,17 @@ class MessageQueue(Queue):
         """Drop the oldest messages until the limits are met; in several turns if they are many."""
         limits = self.limits
         order = self.order
-        most = _TRIMMED
+        limit = _TRIMMED
         in_turns = self._goes_on_later()
         if self.dead_letters is not None:
-            most = self.dead_letters.room(in_turns=in_turns)
+            limit = self.dead_letters.room(in_turns=in_turns)
         dropped = 0
         # Neither body nor size is needed, so large messages are skipped without reading them.
         unread = self.dead_letters is None and limits is not None and not limits.counts
         # With priorities the dropped message need not be the oldest of all.
         unread = unread and order.heads == 1 and not self._spares
         while limits is not None and limits.over(order.count):
-            if dropped >= most and self._go_on_later():
+            if dropped >= limit and self._go_on_later():
                 break
             if unread and order.far() >= 0:
                 dropped += 1
@@ -443,7 +443,7 @@ class MessageQueue(Queue):
                 self.dead_letters.send_later(message, MAXLEN)
                 if not in_turns and self._goes_on_later():
                     # The dead letter came back to this queue; continue in the next turn.
-                    most = dropped
+                    limit = dropped
             order.settle(position)
         if self.expiry is not None and self.expiry.active:
             self._look_at_head()
@@ -503,8 +503,8 @@ class MessageQueue(Queue):
         if limits is None or limits.counting is None:
             return 0
         # Without timers there is no later turn.
-        most = BEHIND if self.context is None else COUNTED_PER_TURN
-        if limits.counting.count(limits, most):
+        limit = BEHIND if self.context is None else COUNTED_PER_TURN
+        if limits.counting.count(limits, limit):
             limits.counting = None
         else:
             self._go_on_later()

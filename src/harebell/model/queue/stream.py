@@ -24,7 +24,7 @@ from harebell.base.limits import (
     STREAM_RECENT_BODY_BYTES,
     STREAM_RECENT_MESSAGES,
     STREAM_SCAN_MESSAGES,
-    STREAM_SEGMENT_LEAST_BYTES,
+    STREAM_SEGMENT_MIN_BYTES,
 )
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
@@ -180,7 +180,7 @@ class StreamQueue(Queue):
         self._tier = settings.get("tier", "")
         wanted = settings.get("stream-max-segment-size-bytes", 0) or self._declared_bytes
         if wanted != self._declared_bytes:
-            wanted = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
+            wanted = max(wanted, STREAM_SEGMENT_MIN_BYTES)
         if wanted != self._segment_bytes:
             self._segment_bytes = wanted
             self._log.cut_at(wanted)

@@ -69,24 +69,24 @@ class Ceilings:
 
     def check_vhost(self, name: str) -> None:
         """Refuse a new vhost that exceeds the limit."""
-        most = self._vhosts
-        if most is not None and self.vhosts + self._elsewhere[0] >= most:
-            raise precondition(f"cannot create vhost '{name}': vhost limit of {most} is reached")
+        limit = self._vhosts
+        if limit is not None and self.vhosts + self._elsewhere[0] >= limit:
+            raise precondition(f"cannot create vhost '{name}': vhost limit of {limit} is reached")
 
     def check_queue(self, name: str) -> None:
         """Refuse a new queue that exceeds the limit."""
-        most = self._queues
-        if most is not None and self.queues + self._elsewhere[1] >= most:
+        limit = self._queues
+        if limit is not None and self.queues + self._elsewhere[1] >= limit:
             raise precondition(
-                f"cannot declare queue '{name}': queue limit in cluster ({most}) is reached"
+                f"cannot declare queue '{name}': queue limit in cluster ({limit}) is reached"
             )
 
     def check_exchange(self, name: str, vhost: str) -> None:
         """Refuse a new exchange that exceeds the limit."""
-        most = self._exchanges
-        if most is not None and self.exchanges + self._elsewhere[2] >= most:
+        limit = self._exchanges
+        if limit is not None and self.exchanges + self._elsewhere[2] >= limit:
             raise precondition(
-                f"cannot declare exchange '{name}' in vhost '{vhost}': exchange limit of {most} "
+                f"cannot declare exchange '{name}' in vhost '{vhost}': exchange limit of {limit} "
                 "is reached"
             )
 

@@ -77,15 +77,15 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _at_least(least: int) -> Callable[[Any], bool]:
+def _at_least(minimum: int) -> Callable[[Any], bool]:
     def fits(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= least
+        return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
 
     return fits
 
 
-def _within(least: int, most: int) -> Callable[[Any], bool]:
-    return lambda value: _at_least(least)(value) and value <= most
+def _within(minimum: int, maximum: int) -> Callable[[Any], bool]:
+    return lambda value: _at_least(minimum)(value) and value <= maximum
 
 
 def _one_of(*words: str) -> Callable[[Any], bool]:
@@ -111,7 +111,7 @@ _BOTH = (CLASSIC, QUORUM)
 _MIRRORED = (CLASSIC,)
 _ALL = (CLASSIC, QUORUM, STREAM)
 _ANY = -(2**63)
-_NUMBER_MOST = 2**63 - 1
+_NUMBER_MAX = 2**63 - 1
 KEYS: dict[str, Key] = {
     "alternate-exchange": Key((EXCHANGE, *_ALL), _text, "a valid alternate exchange name"),
     "dead-letter-exchange": Key(_BOTH, _text, "a valid dead letter exchange name"),
@@ -233,7 +233,7 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
             f"apply-to '{policy.apply_to}' unrecognised; should be one of: 'queues', "
             "'classic_queues', 'quorum_queues', 'streams', 'exchanges', or 'all'"
         )
-    if not _within(_ANY, _NUMBER_MOST)(policy.priority):
+    if not _within(_ANY, _NUMBER_MAX)(policy.priority):
         raise precondition(f"{term(policy.priority)} priority must be a number")
     if not policy.definition:
         raise precondition("no policy provided")
@@ -245,7 +245,7 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
     for name, value in policy.definition.items():
         if name in strange:
             continue
-        if isinstance(value, int) and value > _NUMBER_MOST:
+        if isinstance(value, int) and value > _NUMBER_MAX:
             raise precondition(f"{name} is {value}, which is too large: give a number below 2^63")
         if not KEYS[name].fits(value):
             raise precondition(f"{term(value)} is not {KEYS[name].what}")

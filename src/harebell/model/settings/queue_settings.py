@@ -19,7 +19,7 @@ from harebell.model.queue.arguments import QUORUM, STREAM, queue_type
 from harebell.model.settings.policy import KEYS, finite
 
 _PREFIX = "x-"
-_LEAST = frozenset(
+_MIN = frozenset(
     (
         "consumer-timeout",
         "expires",
@@ -49,7 +49,7 @@ def settings_of(arguments: Mapping[str, Any], policies: Mapping[str, Any]) -> di
             settings[key] = value
         elif kind == STREAM or (kind == QUORUM and key == "overflow"):
             continue
-        elif key in _LEAST:
+        elif key in _MIN:
             settings[key] = min(settings[key], value)
         elif key == "delivery-limit":
             settings[key] = finite(settings[key], value)

@@ -17,7 +17,7 @@ NAME = "limits"
 MAX_CONNECTIONS = "max-connections"
 MAX_QUEUES = "max-queues"
 KEYS = (MAX_CONNECTIONS, MAX_QUEUES)
-_MOST = 2**31
+_MAX = 2**31
 
 
 def unknown_limits(value: Any) -> list[str]:
@@ -42,7 +42,7 @@ def check_limits(value: Any, *, strict: bool = True) -> None:
             continue
         if key not in KEYS:
             raise precondition(f"vhosts have no limit '{key}': {did_you_mean(key, KEYS)}")
-        if isinstance(limit, bool) or not isinstance(limit, int) or not -_MOST < limit < _MOST:
+        if isinstance(limit, bool) or not isinstance(limit, int) or not -_MAX < limit < _MAX:
             raise precondition(
                 f"{key} is {limit!r}: give a whole number below 2^31, negative for no limit"
             )

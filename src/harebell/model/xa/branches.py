@@ -277,10 +277,10 @@ class Branches:
             BranchError: it is not known, or the timeout is too long.
         """
         branch = self._named(vhost, xid, asker)
-        most = limits.BRANCH_TIMEOUT_MOST_SECONDS
-        if seconds > most:
+        longest = limits.BRANCH_TIMEOUT_MAX_SECONDS
+        if seconds > longest:
             raise BranchError(
-                Fault.BAD_VALUE, f"a timeout of {seconds} s for xid {xid}: {most} s is the most"
+                Fault.BAD_VALUE, f"a timeout of {seconds} s for xid {xid}: {longest} s is the most"
             )
         self.apply(branch, Call.SET_TIMEOUT)
         branch.timeout = seconds or limits.BRANCH_TIMEOUT_SECONDS

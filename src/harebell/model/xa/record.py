@@ -40,7 +40,7 @@ _LONG = Struct("<I")
 _TTL = Struct("<Q")
 _SETTLED = Struct("<IQB")
 _NEVER = 2**64 - 1
-_MOST = 2**63 - 1
+_MAX = 2**63 - 1
 
 
 class RecordError(ValueError):
@@ -220,7 +220,7 @@ def _decode(reader: _Reader) -> Slices[BranchRecord]:
         if number % TRANSACTION_SLICE == 0:
             yield
         queue, position, kind = reader.numbers(_SETTLED)
-        if queue >= len(record.queues) or kind not in KINDS or position >= _MOST:
+        if queue >= len(record.queues) or kind not in KINDS or position >= _MAX:
             raise RecordError(
                 f"a settlement of kind {kind} at position {position} of {queue} makes no sense"
             )
@@ -238,7 +238,7 @@ def _read_publish(reader: _Reader, queues: int) -> Publish:
     if any(number >= queues for number in numbers):
         raise RecordError(f"a message goes to queue {max(numbers)} of {queues}")
     message.timestamp = 0
-    if ttl != _NEVER and ttl >= _MOST:
+    if ttl != _NEVER and ttl >= _MAX:
         raise RecordError(f"a message is to last {ttl} ms")
     if ttl != _NEVER:
         message.due = due_at_commit(ttl)

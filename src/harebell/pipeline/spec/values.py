@@ -60,14 +60,16 @@ def flag_of(node: Node | None, key: str, default: bool, complaints: Complaints) 
     return node.value
 
 
-def whole_of(node: Node | None, key: str, default: int, least: int, complaints: Complaints) -> int:
+def whole_of(
+    node: Node | None, key: str, default: int, minimum: int, complaints: Complaints
+) -> int:
     """Parse a whole number."""
     if node is None:
         return default
     value = node.value
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
         complaints.add(
-            node.line, f"{key} must be a whole number of at least {least}, not {node.kind}"
+            node.line, f"{key} must be a whole number of at least {minimum}, not {node.kind}"
         )
         return default
     return value

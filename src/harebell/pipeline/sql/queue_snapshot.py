@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import (
-    PREFETCH_MOST,
+    PREFETCH_MAX,
     SETTLED_MESSAGES,
     SPARK_BATCH_BYTES,
     SPARK_ROWS_PER_BATCH,
@@ -285,7 +285,7 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
     if count == 0:
         return []
     # 0 is no limit; closing the connection requeues messages beyond the count.
-    prefetch = count if count <= PREFETCH_MOST else 0
+    prefetch = count if count <= PREFETCH_MAX else 0
     deliveries = channel.consume(queue, prefetch=prefetch, timeout=_LOOK_SECONDS)
     found: list[Delivered] = []
     left, requested, until = 0, False, time.monotonic() + _QUIET_SECONDS

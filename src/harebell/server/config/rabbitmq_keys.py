@@ -618,7 +618,7 @@ def _handshake(translation: Translation, line: Line, _found: tuple[str, ...]) ->
 
 @_rule("vm_memory_high_watermark.relative", sets=("memory_high_watermark",))
 def _memory_share(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
-    translation.put("memory_high_watermark", _share(line, most=1.0), line)
+    translation.put("memory_high_watermark", _share(line, maximum=1.0), line)
 
 
 @_rule("vm_memory_high_watermark.absolute", sets=("memory_high_watermark",))
@@ -639,17 +639,17 @@ def _disk_size(translation: Translation, line: Line, _found: tuple[str, ...]) ->
 @_rule("disk_free_limit.relative", sets=("disk_free_limit",))
 def _disk_share(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     # RabbitMQ's share is of the memory, and may be more than 1.
-    share = _share(line, most=1000.0)
+    share = _share(line, maximum=1000.0)
     translation.put("disk_free_limit", int(share * machine_memory_octets()), line)
 
 
-def _share(line: Line, most: float) -> float:
+def _share(line: Line, maximum: float) -> float:
     try:
         share = float(line.value)
     except ValueError:
         share = -1.0
-    if not 0 < share <= most:
-        raise _wrong(line, f"a number above 0 and up to {most:g}")
+    if not 0 < share <= maximum:
+        raise _wrong(line, f"a number above 0 and up to {maximum:g}")
     return share
 
 

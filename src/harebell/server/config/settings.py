@@ -204,7 +204,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("management_path_prefix", path_prefix, "Start of all its paths, such as /rabbit."),
     Setting(
         "management_body_max_bytes",
-        size(1, limits.HTTP_BODY_MOST_BYTES),
+        size(1, limits.HTTP_BODY_MAX_BYTES),
         "Largest body of a request to it, in octets.",
         reloads=True,
     ),
@@ -247,7 +247,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "collect_statistics_interval",
-        whole(limits.STATISTICS_LEAST_MS, limits.STATISTICS_MOST_MS),
+        whole(limits.STATISTICS_MIN_MS, limits.STATISTICS_MAX_MS),
         "Milliseconds between two samples.",
     ),
     Setting(

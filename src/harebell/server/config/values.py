@@ -480,8 +480,8 @@ def retention_policies(value: Any) -> dict[str, dict[str, int]]:
             except ValueError as error:
                 raise ValueError(f"is wrong: {section}.{name} {error}") from None
             if age // read > limits.STATISTICS_RING_SAMPLES:
-                most = limits.STATISTICS_RING_SAMPLES
-                raise ValueError(f"is wrong: {section}.{name} would keep more than {most} samples")
+                limit = limits.STATISTICS_RING_SAMPLES
+                raise ValueError(f"is wrong: {section}.{name} would keep more than {limit} samples")
             checked[section][str(name)] = read
     return checked
 

@@ -21,7 +21,7 @@ from harebell.base.limits import (
     CONTROL_IDLE_SECONDS,
     CONTROL_LINE_BYTES,
     CONTROL_TIMEOUT_SECONDS,
-    LAG_MOST_SECONDS,
+    LAG_MAX_SECONDS,
 )
 from harebell.server.control.client import LAG, OVERVIEW, ROWS, ControlError, socket_path
 from harebell.server.control.loop_lag import longest_lag
@@ -118,7 +118,7 @@ class Control:
             return {"ok": False, "error": f"cannot answer {asked!r}: ask for {OVERVIEW!r}"}
         overview = self._app.overview()
         seconds = fields.get(LAG)
-        if isinstance(seconds, int | float) and 0 < seconds <= LAG_MOST_SECONDS:
+        if isinstance(seconds, int | float) and 0 < seconds <= LAG_MAX_SECONDS:
             lag = await longest_lag(seconds)
             overview["event_loop_lag_seconds"] = round(lag.late, 4)
             overview["event_loop_busy_seconds"] = round(lag.busy, 4)

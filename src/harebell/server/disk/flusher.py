@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from harebell.base.histogram import SYNC_SECONDS, Histogram
-from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MOST, STALL_RETRY_SECONDS
+from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MAX, STALL_RETRY_SECONDS
 from harebell.base.ports import Commit
 from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry
 from harebell.server.disk.sync_thread import SyncThread
@@ -224,7 +224,7 @@ class Flusher:
         if self._swift is None or self._stalled or self._sync_in() is not None:
             return False
         work = batch.direct()
-        if work is None or len(work.writes) > PERFORM_MOST:
+        if work is None or len(work.writes) > PERFORM_MAX:
             return False
         self._direct = work
         self._swift.begin(work.writes, work.syncs)

@@ -15,7 +15,7 @@ import queue
 import threading
 import time
 
-from harebell.base.limits import PERFORM_MOST
+from harebell.base.limits import PERFORM_MAX
 
 Writes = list[tuple[int, bytes, int]]
 """File descriptors, bytes, and offsets in the files."""
@@ -47,14 +47,14 @@ class SyncThread:
         """Start the writes, and the syncs (fdatasync) after them.
 
         Args:
-            writes: at most `PERFORM_MOST` writes; a short write is continued.
-            syncs: at most `PERFORM_MOST` file descriptors.
+            writes: at most `PERFORM_MAX` writes; a short write is continued.
+            syncs: at most `PERFORM_MAX` file descriptors.
 
         Raises:
             ValueError: there are more; nothing was started.
         """
-        if len(writes) > PERFORM_MOST or len(syncs) > PERFORM_MOST:
-            raise ValueError(f"more than {PERFORM_MOST} writes or syncs at once")
+        if len(writes) > PERFORM_MAX or len(syncs) > PERFORM_MAX:
+            raise ValueError(f"more than {PERFORM_MAX} writes or syncs at once")
         self._inbox.put((writes, syncs))
 
     def end(self) -> tuple[int, int, bool] | None:

@@ -243,15 +243,15 @@ class ManagementApp:
         Raises:
             HttpError: 413, it is too large.
         """
-        most = self._config.management_body_max_bytes
+        limit = self._config.management_body_max_bytes
         length = request.headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > most:
-            raise too_large(most)
+        if length.isdecimal() and int(length) > limit:
+            raise too_large(limit)
         pieces, size = [], 0
         async for piece in request.stream():
             size += len(piece)
-            if size > most:
-                raise too_large(most)
+            if size > limit:
+                raise too_large(limit)
             pieces.append(piece)
         return b"".join(pieces)
 

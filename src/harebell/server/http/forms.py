@@ -18,7 +18,7 @@ from typing import NamedTuple
 from harebell.server.http.errors import bad_request
 
 _FORM = "multipart/form-data"
-_MOST_PARTS = 20
+_MAX_PARTS = 20
 _LOCAL = re.compile(r"(?!//)[\w./#?=&%~-]+", re.ASCII)
 """A path on this server."""
 
@@ -60,7 +60,7 @@ def upload_of(content_type: str | None, body: bytes) -> Upload:
 def _fields(body: bytes, boundary: bytes) -> dict[str, bytes]:
     """Return the fields of a form."""
     found = {}
-    _preamble, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, _MOST_PARTS)
+    _preamble, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, _MAX_PARTS)
     if not parts or not parts[-1].startswith(b"--"):
         raise bad_request("the form ends before its last boundary")
     for part in parts[:-1]:

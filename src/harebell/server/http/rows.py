@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from heapq import merge
 from typing import Any, NamedTuple
 
-from harebell.base.limits import HTTP_PAGE_MOST_ROWS, HTTP_PAGE_ROWS, HTTP_SORT_RUN_ROWS
+from harebell.base.limits import HTTP_PAGE_MAX_ROWS, HTTP_PAGE_ROWS, HTTP_SORT_RUN_ROWS
 from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search_for
 from harebell.base.slices import Slices, consumed, emptied, gathered
 from harebell.server.http.errors import HttpError, bad_request
@@ -83,12 +83,12 @@ def _page_of(query: Mapping[str, str]) -> Page:
     page = Page(
         *(int(number), int(size), query.get("name", "")), _is_true(query.get("use_regex", ""))
     )
-    if page.number < 1 or not 1 <= page.size <= HTTP_PAGE_MOST_ROWS:
+    if page.number < 1 or not 1 <= page.size <= HTTP_PAGE_MAX_ROWS:
         raise HttpError(
             400,
             "invalid_pagination_parameters",
             f"Invalid pagination parameters: page number {page.number}, page size {page.size}: "
-            f"pages count from 1, and have 1 to {HTTP_PAGE_MOST_ROWS} rows",
+            f"pages count from 1, and have 1 to {HTTP_PAGE_MAX_ROWS} rows",
         )
     return page
 

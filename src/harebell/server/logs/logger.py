@@ -39,9 +39,9 @@ class Thresholds:
     def __init__(self, config: Config, output: str) -> None:
         own = getattr(config, f"log_{output}_level")
         self.other = LEVELS[own or config.log_level]
-        least = LEVELS[own] if own else 0
+        minimum = LEVELS[own] if own else 0
         self.by_category: Mapping[str, int] = {
-            category: max(LEVELS[level], least) for category, level in config.log_levels.items()
+            category: max(LEVELS[level], minimum) for category, level in config.log_levels.items()
         }
 
     def admit(self, line: Line) -> bool:
@@ -121,7 +121,7 @@ class Logger:
             category: what it is about: see `Line`.
             origin: the number of the connection that it is about; 0 for none.
         """
-        if LEVELS[level] >= self._least.get(category, self._least_other):
+        if LEVELS[level] >= self._minimum.get(category, self._least_other):
             self._put(self.line(level, text, category, origin))
 
     @staticmethod
@@ -189,7 +189,7 @@ class Logger:
         none = LEVELS["none"]
         self._least_other = min((sink.thresholds.other for sink in sinks), default=none)
         categories = {name for sink in sinks for name in sink.thresholds.by_category}
-        self._least = {
+        self._minimum = {
             name: min(
                 sink.thresholds.by_category.get(name, sink.thresholds.other) for sink in sinks
             )

@@ -51,7 +51,7 @@ class Scraper:
         self._source = source
         self._version = version
         self._heads: Heads = {}
-        self._most: dict[str, tuple[int, ...]] = {}
+        self._largest: dict[str, tuple[int, ...]] = {}
 
     def _selection(
         self,
@@ -61,7 +61,9 @@ class Scraper:
         """Return what one scrape reads; several scrapes may be in progress."""
         only = None if vhosts is None else frozenset(vhosts)
         ages = Ages(self._source, self._heads)
-        return Selection(self._source, ages, totals.Totals(self._source, self._most), only, named)
+        return Selection(
+            self._source, ages, totals.Totals(self._source, self._largest), only, named
+        )
 
     def aggregated(self) -> Iterator[bytes]:
         """Yield the document with sums."""

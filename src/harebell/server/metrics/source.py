@@ -33,7 +33,7 @@ class Source:
         lag: the delays of the event loop, in seconds.
         clock: returns seconds, monotonic.
         started_at: when it started, by that clock.
-        most_connections: how many connections the limit of descriptors allows.
+        max_connections: how many connections the limit of descriptors allows.
         login_attempts: the logins over HTTP.
     """
 
@@ -45,7 +45,7 @@ class Source:
     lag: Histogram
     clock: Callable[[], float]
     started_at: float
-    most_connections: int
+    max_connections: int
     login_attempts: LoginAttempts
 
     def queues(self, vhosts: frozenset[str] | None = None) -> Iterator[Queue]:

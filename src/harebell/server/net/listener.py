@@ -86,8 +86,8 @@ def _proxy_gate(app: App, tls: ServerTls | None, dialect: str) -> ProxyGate:
     from harebell.server.net.proxy_gate import ProxyGate
 
     def has_room(waiting: int) -> bool:
-        most = app.config.unauthenticated_connection_max or app.most_connections
-        return waiting < most and app.has_room()
+        limit = app.config.unauthenticated_connection_max or app.max_connections
+        return waiting < limit and app.has_room()
 
     async def serve(link: socket.socket, addresses: Addresses) -> None:
         protocol = ServerProtocol(app, tls, dialect, addresses)

@@ -34,13 +34,13 @@ class Ring:
         first: the values before the first sample.
     """
 
-    __slots__ = ("_columns", "_early", "_first", "_most", "_times", "interval", "span")
+    __slots__ = ("_columns", "_early", "_first", "_limit", "_times", "interval", "span")
 
     def __init__(self, retention: Retention, first: Sequence[int]) -> None:
         self.span = retention.seconds * _MS
         self.interval = retention.interval * _MS
         self._early = min(_EARLY_MS, self.interval // 2)
-        self._most = retention.seconds // retention.interval + 1
+        self._limit = retention.seconds // retention.interval + 1
         self._first = tuple(first)
         self._times = array("q")
         self._columns: dict[int, array[int]] = {}
@@ -59,8 +59,8 @@ class Ring:
                 column = self._columns[number] = array("q", [first]) * len(times)
             column.append(value)
         times.append(at)
-        if len(times) > self._most + _SLACK:
-            gone = len(times) - self._most
+        if len(times) > self._limit + _SLACK:
+            gone = len(times) - self._limit
             del times[:gone]
             for column in self._columns.values():
                 del column[:gone]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harebell.admin.node import FIGURES, Listening, NodeFacts
 from harebell.auth.sasl.exchanges import USUAL
-from harebell.server.file_limits import most_open
+from harebell.server.file_limits import max_open
 from harebell.server.logs.outputs import log_paths
 from harebell.server.net.certificate import certificates_in
 from harebell.server.statistics.process import figures
@@ -82,8 +82,8 @@ def facts(app: App) -> NodeFacts:
         log_files=tuple(str(path) for path in log_paths(config)),
         rabbitmq_version=config.compat_version,
         auth_mechanisms=tuple(app.settings.mechanisms or USUAL),
-        fd_total=most_open(),
-        sockets_total=app.most_connections,
+        fd_total=max_open(),
+        sockets_total=app.max_connections,
         disk_free=app.storage.free,
         disk_free_limit=app.storage.free_limit,
         disk_alarm=app.registry.short,

@@ -20,7 +20,7 @@ from typing import Any
 from harebell.spark.options.values import OptionError
 
 EARLIEST, LATEST, POSITION, TIME = "earliest", "latest", "position", "time"
-_POSITION_MOST = 2**63 - 1
+_POSITION_MAX = 2**63 - 1
 _DIGITS = 20
 _MICROS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -102,13 +102,13 @@ def _place(name: str, value: Any) -> OffsetLimit:
     if type(value) is int:
         if value in (-2, -1):
             return OffsetLimit(EARLIEST if value == -2 else LATEST)
-        if 0 <= value <= _POSITION_MOST:
+        if 0 <= value <= _POSITION_MAX:
             return OffsetLimit(POSITION, value)
     elif isinstance(value, str):
         if value.lower() in (EARLIEST, LATEST):
             return OffsetLimit(value.lower())
         number = _number(value)
-        if number is not None and number <= _POSITION_MOST:
+        if number is not None and number <= _POSITION_MAX:
             return OffsetLimit(POSITION, number)
         micros = _iso(value)
         if micros is not None:
@@ -127,7 +127,7 @@ def _moment(name: str, value: Any) -> int:
         micros = _iso(value)
         if number is None and micros is not None:
             return micros
-    if number is not None and 0 <= number <= _POSITION_MOST // 1000:
+    if number is not None and 0 <= number <= _POSITION_MAX // 1000:
         return number * 1000
     raise OptionError(
         f"the option {name} must be milliseconds since 1970 or a time such as "

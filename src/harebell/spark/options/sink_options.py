@@ -165,10 +165,10 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "persistent": ("persistent", read_flag),
     "confirmTimeout": ("confirm_timeout", read_seconds),
     "reconnectTimeout": ("reconnect_timeout", read_seconds_or_none),
-    "maxInFlight": ("max_in_flight", whole(1, limits.SPARK_IN_FLIGHT_MOST)),
+    "maxInFlight": ("max_in_flight", whole(1, limits.SPARK_IN_FLIGHT_MAX)),
     "ignoreUnknownColumns": ("ignore_unknown", read_flag),
     "txnAppId": ("publisher", _read_given_name),
-    "txnVersion": ("version", whole(0, limits.SPARK_TXN_VERSION_MOST)),
+    "txnVersion": ("version", whole(0, limits.SPARK_TXN_VERSION_MAX)),
 }
 _READERS = {name.lower(): reader for name, reader in _TABLE.items()}
 SINK_NAMES = {name.lower(): name for name in (*_TABLE, *_OF_SPARK)}

@@ -498,7 +498,7 @@ _PREFIX_BYTES = NAME_BYTES - len("-") - 32
 
 def _read_lease(name: str, value: str) -> float:
     seconds = read_seconds(name, value)
-    max_seconds = limits.LEASE_TIMEOUT_MOST_MS / 1000
+    max_seconds = limits.LEASE_TIMEOUT_MAX_MS / 1000
     if seconds > max_seconds:
         raise OptionError(
             f"the option {name} must be at most {max_seconds / 3600:g}h, for which a broker keeps "
@@ -534,7 +534,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "prefetch": ("prefetch", whole(1)),
     "fetchTimeout": ("fetch_timeout", read_seconds),
     "longPollMs": ("long_poll_ms", whole(0, 60_000)),
-    "rowsPerBatch": ("rows_per_batch", whole(1, limits.SPARK_ROWS_PER_BATCH_MOST)),
+    "rowsPerBatch": ("rows_per_batch", whole(1, limits.SPARK_ROWS_PER_BATCH_MAX)),
     "minPartitions": ("min_partitions", whole(1, 10_000)),
     "maxRecordsPerPartition": ("max_records_per_partition", whole(1)),
     "partitionBy": ("partition_by", choice("range", "queue", "key")),

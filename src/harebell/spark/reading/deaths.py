@@ -39,7 +39,7 @@ HEADERS = "headers_json"
 _HISTORY = "x-death"
 _SECONDS = "$timestamp"
 """How a time is written in `headers_json`: an object with the seconds since 1970."""
-_SECONDS_MOST = 2**63 // 1_000_000 - 1
+_SECONDS_MAX = 2**63 // 1_000_000 - 1
 _INSTANT = pa.struct([(_SECONDS, pa.int64())])
 _IN_HEADER = {"routing_keys": "routing-keys"}
 """Names in the header where they differ."""
@@ -80,5 +80,5 @@ def _typed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if not pa.types.is_timestamp(wanted):
         return array.cast(wanted)
     seconds = pc.struct_field(array, _SECONDS)
-    fits = pc.and_(pc.less(seconds, _SECONDS_MOST), pc.greater(seconds, -_SECONDS_MOST))
+    fits = pc.and_(pc.less(seconds, _SECONDS_MAX), pc.greater(seconds, -_SECONDS_MAX))
     return pc.if_else(fits, seconds, None).cast(pa.timestamp("s", "UTC")).cast(wanted)

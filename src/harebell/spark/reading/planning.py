@@ -73,7 +73,7 @@ def cut(
     partitions: int,
     max_messages: int | None,
     *,
-    least: int = SPARK_ROWS_PER_PARTITION,
+    minimum: int = SPARK_ROWS_PER_PARTITION,
     by_queue: bool = False,
 ) -> list[list[OffsetRange]]:
     """Split ranges into partitions of about equal size.
@@ -82,7 +82,7 @@ def cut(
         ranges: in their order.
         partitions: wanted number of partitions; small ranges make fewer.
         max_messages: maximum number of messages of a partition, or None.
-        least: minimum number of messages of a partition.
+        minimum: minimum number of messages of a partition.
         by_queue: make one partition per queue.
     """
     ranges = [one for one in ranges if one.first < one.end]
@@ -90,7 +90,7 @@ def cut(
         queues = dict.fromkeys(one.queue for one in ranges)
         return [[one for one in ranges if one.queue == queue] for queue in queues]
     total = sum(one.messages for one in ranges)
-    count = max(1, min(partitions, -(-total // least)))
+    count = max(1, min(partitions, -(-total // minimum)))
     if max_messages is not None:
         count = max(count, -(-total // max_messages))
     bounds = [total * number // count for number in range(1, count + 1)]
@@ -122,18 +122,18 @@ def planned(ranges: Sequence[OffsetRange], options: Options) -> list[RangePartit
         ranges,
         options.partitions,
         options.max_records_per_partition,
-        least=options.least_rows,
+        minimum=options.least_rows,
         by_queue=options.partition_by == "queue",
     )
     return [RangePartition(piece, options.url) for piece in pieces]
 
 
-def share_count(ranges: Sequence[OffsetRange], partitions: int, least: int) -> int:
+def share_count(ranges: Sequence[OffsetRange], partitions: int, minimum: int) -> int:
     """Return how many tasks share the keys of some ranges.
 
     Args:
         ranges: of the micro-batch.
         partitions: how many tasks are wanted; small ranges make fewer.
-        least: minimum number of messages for each.
+        minimum: minimum number of messages for each.
     """
-    return max(1, min(partitions, -(-sum(one.messages for one in ranges) // least)))
+    return max(1, min(partitions, -(-sum(one.messages for one in ranges) // minimum)))

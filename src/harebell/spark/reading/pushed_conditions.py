@@ -38,7 +38,7 @@ _SYMBOLS: tuple[tuple[type, str], ...] = (
 _ENCODED = "base64:"
 _LONGEST = 255
 """Octets of the longest text in these columns."""
-_MOST_VALUES = 100
+_MAX_VALUES = 100
 
 
 def condition_of(one: ds.Filter) -> str | None:
@@ -97,7 +97,7 @@ def _listed(
 ) -> str | None:
     # A null in the list selects nothing.
     present = [each for each in values if each is not None]
-    if not present or len(present) > _MOST_VALUES or not all(map(fits, present)):
+    if not present or len(present) > _MAX_VALUES or not all(map(fits, present)):
         return None
     return f"{name} IN ({', '.join(map(shown, present))})"
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from harebell.base.errors import HarebellError
 from harebell.base.limits import (
-    PREFETCH_MOST,
+    PREFETCH_MAX,
     SPARK_BATCH_BYTES,
     SPARK_CALLS_PER_TIMEOUT,
     SPARK_CONSUMERS,
@@ -131,7 +131,7 @@ class QueueConsumer:
         if self._consuming:
             return
         window = self._options.window
-        consumers = -(-window // PREFETCH_MOST)
+        consumers = -(-window // PREFETCH_MAX)
         if consumers > SPARK_CONSUMERS:
             # Larger than any prefetch that AMQP can express: use 0, which is no limit.
             consumers, window = 1, 0

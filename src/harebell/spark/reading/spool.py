@@ -174,7 +174,7 @@ def plan(
     end: int,
     partitions: int,
     max_rows: int | None = None,
-    least: int = SPARK_ROWS_PER_PARTITION,
+    minimum: int = SPARK_ROWS_PER_PARTITION,
 ) -> list[SpoolPartition]:
     """Split positions [first, end) into partitions of about equal size.
 
@@ -185,7 +185,7 @@ def plan(
         end: the position after the last.
         partitions: wanted number of partitions; few rows make fewer.
         max_rows: maximum number of rows of a partition.
-        least: minimum number of rows of a partition.
+        minimum: minimum number of rows of a partition.
 
     Raises:
         FileNotFoundError: not all of them are in the spool.
@@ -200,7 +200,7 @@ def plan(
             here = until
     if here < end:
         raise FileNotFoundError(f"positions {here} to {end} are not in the spool {root / name}")
-    count = max(1, min(partitions, -(-(end - first) // least)))
+    count = max(1, min(partitions, -(-(end - first) // minimum)))
     if max_rows is not None:
         count = max(count, -(-(end - first) // max_rows))
     bounds = [first + (end - first) * number // count for number in range(count + 1)]

@@ -18,7 +18,7 @@ from harebell.spark.writing.write_target import SinkError
 
 _SEED = 104_729
 _KEY = "routing_key"
-_PARTITIONS_MOST = 10_000
+_PARTITIONS_MAX = 10_000
 
 
 def partition_of(key: str, count: int) -> int:
@@ -51,7 +51,7 @@ def partition_count(connection: blocking.Connection, name: str) -> int:
     """
     count = 0
     with connection.channel() as channel:
-        while count < _PARTITIONS_MOST:
+        while count < _PARTITIONS_MAX:
             try:
                 channel.declare_queue(f"{name}-{count}", passive=True)
             except NotFound:

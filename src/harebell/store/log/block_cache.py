@@ -22,15 +22,15 @@ class BlockCache:
     """The blocks of all readers of a store.
 
     Args:
-        most: limit of all blocks together in bytes; a single block may be larger.
+        limit: limit of all blocks together in bytes; a single block may be larger.
 
     Attributes:
         byte_count: the size of all blocks in bytes.
     """
 
-    def __init__(self, most: int = READ_HELD_BYTES) -> None:
+    def __init__(self, limit: int = READ_HELD_BYTES) -> None:
         self.byte_count = 0
-        self._most = most
+        self._limit = limit
         self._blocks: dict[Rereadable, int] = {}
 
     def add(self, block: Rereadable, byte_count: int) -> None:
@@ -38,7 +38,7 @@ class BlockCache:
         self.remove(block)
         self._blocks[block] = byte_count
         self.byte_count += byte_count
-        while self.byte_count > self._most and len(self._blocks) > 1:
+        while self.byte_count > self._limit and len(self._blocks) > 1:
             oldest = next(iter(self._blocks))
             self.remove(oldest)
             oldest.empty()

@@ -8,7 +8,7 @@ from harebell.store.log.segment cimport Segment
 
 cdef int _PERSISTENT
 cdef long long _EARLY
-cdef long long _EARLY_MOST
+cdef long long _EARLY_MAX
 cdef int _STAGED
 cdef Py_ssize_t _LARGE
 
@@ -31,7 +31,7 @@ cdef class DurableLog(SegmentedLog):
                    position="long long", now="long long", grown=Py_ssize_t)
     cpdef long long append(self, Message message) except -1
     @cython.locals(tail=Segment, buffer=RecordBuffer, keep=int, before=Py_ssize_t,
-                   begin="long long", now="long long", grown=Py_ssize_t, most="long long",
+                   begin="long long", now="long long", grown=Py_ssize_t, limit="long long",
                    count=Py_ssize_t)
     cpdef long long append_rows(
         self, object rows, Py_ssize_t first, Py_ssize_t end, Message like

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PERSISTENT = PERSISTENT
 _EARLY = WRITE_EARLY_BYTES
-_EARLY_MOST = 2 * WRITE_EARLY_BYTES
+_EARLY_MAX = 2 * WRITE_EARLY_BYTES
 _STAGED = STAGED
 _LARGE = LARGE_RECORD_BYTES
 
@@ -105,10 +105,10 @@ class DurableLog(SegmentedLog):
                 tail = self._next_segment()
             buffer = tail.buffer
             before = buffer.size
-            most = tail.limit - buffer.start
+            limit = tail.limit - buffer.start
             if before < self._early_from:
-                most = min(most, self._early_from)
-            count = buffer.rows(self._end, now, rows, first, end, keep, most, tail.positions)
+                limit = min(limit, self._early_from)
+            count = buffer.rows(self._end, now, rows, first, end, keep, limit, tail.positions)
             grown = buffer.size - before
             tail.newest = now
             tail.held += grown
@@ -397,7 +397,7 @@ class DurableLog(SegmentedLog):
         So publishers that are faster than the syncs do not fill the memory. The next commit syncs
         it.
         """
-        if self._commit.joint or segment.stretching or segment.buffer.size > _EARLY_MOST:
+        if self._commit.joint or segment.stretching or segment.buffer.size > _EARLY_MAX:
             # Not for a part of a transaction, which must not be on disk before the rest, not while
             # space is written ahead at the same place, and not for a large message, which blocks.
             return 0

@@ -21,22 +21,22 @@ class Handles:
 
     Args:
         files: opens them.
-        most: the limit of files open for reading, and of files open for writing.
+        limit: the limit of files open for reading, and of files open for writing.
 
     Attributes:
         blocks: the cache of blocks that were read from them.
     """
 
-    def __init__(self, files: Files, most: int = OPEN_FILES) -> None:
+    def __init__(self, files: Files, limit: int = OPEN_FILES) -> None:
         self._files = files
-        self._most = most
+        self._limit = limit
         self.blocks = BlockCache()
         self._readers: dict[Segment, None] = {}
         self._writers: dict[Segment, None] = {}
 
-    def allow(self, most: int) -> None:
+    def allow(self, limit: int) -> None:
         """Change the limit of files open for reading, and of files open for writing."""
-        self._most = most
+        self._limit = limit
 
     def reader(self, segment: Segment) -> File:
         """Return the segment's file, open for reading.
@@ -55,7 +55,7 @@ class Handles:
                 file = self._files.open(segment.path)
             segment.reader = file
             self._readers[segment] = None
-            self._shrink_readers(self._most)
+            self._shrink_readers(self._limit)
         return file
 
     def wrote(self, segment: Segment, goes_on: bool) -> None:
@@ -67,7 +67,7 @@ class Handles:
             self._close_writer(segment)
             return
         self._writers[segment] = None
-        while len(self._writers) > self._most:
+        while len(self._writers) > self._limit:
             oldest = next(iter(self._writers))
             del self._writers[oldest]
             self._close_writer(oldest)
@@ -106,8 +106,8 @@ class Handles:
         for segment in [*self._readers, *self._writers]:
             self.close(segment)
 
-    def _shrink_readers(self, most: int) -> None:
-        while len(self._readers) > most:
+    def _shrink_readers(self, limit: int) -> None:
+        while len(self._readers) > limit:
             oldest = next(iter(self._readers))
             del self._readers[oldest]
             file, oldest.reader = oldest.reader, None

@@ -19,7 +19,7 @@ from harebell.kernels.records import RecordBuffer, body_start, crc32c, parse, re
 _ALIGN = 8
 _SUM = Struct("<II")
 _COVERED = _SUM.size
-_PREFIX_MOST = 65_536
+_PREFIX_MAX = 65_536
 
 
 class LargeRecord:
@@ -103,7 +103,7 @@ class LargeReader:
     """
 
     def __init__(self, file: File, offset: int, size: int, seed: int) -> None:
-        data = file.read_at(min(size, _PREFIX_MOST), offset)
+        data = file.read_at(min(size, _PREFIX_MAX), offset)
         start = body_start(data, 0)
         if start > len(data):
             data = file.read_at(min(size, start), offset)

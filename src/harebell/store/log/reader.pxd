@@ -5,7 +5,7 @@ from harebell.kernels.records cimport parse, pour, record_size
 from harebell.store.log.segment cimport Segment
 
 cdef Py_ssize_t _FIRST
-cdef Py_ssize_t _MOST
+cdef Py_ssize_t _MAX
 cdef Py_ssize_t _LARGE
 
 cdef class Block:

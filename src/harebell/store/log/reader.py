@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import LARGE_RECORD_BYTES, READ_FIRST_BYTES, READ_MOST_BYTES, READ_PLACES
+from harebell.base.limits import LARGE_RECORD_BYTES, READ_FIRST_BYTES, READ_MAX_BYTES, READ_PLACES
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.records import is_row, parse, pour, record_size
@@ -12,7 +12,7 @@ from harebell.store.log.recall import Recalled
 from harebell.store.log.segment import HEADER_BYTES, Segment
 
 _FIRST = READ_FIRST_BYTES
-_MOST = READ_MOST_BYTES
+_MAX = READ_MAX_BYTES
 _PLACES = READ_PLACES
 _LARGE = LARGE_RECORD_BYTES
 
@@ -174,7 +174,7 @@ class Block:
 
     def load(self, handles: Handles, segment: Segment, offset: int) -> int:
         """Read bytes that begin with a record; more of them if the segment is read in order."""
-        self._ahead = min(self._ahead * 4, _MOST) if self.near(segment, offset) else _FIRST
+        self._ahead = min(self._ahead * 4, _MAX) if self.near(segment, offset) else _FIRST
         file = handles.reader(segment)
         # Bytes that are being written may not be in the file yet, so a block ends before them.
         before = segment.flying is not None and offset < segment.flying_at

@@ -31,7 +31,7 @@ from harebell.base.limits import TABLE_DEPTH
 from harebell.wire.v010 import types
 
 _SIZE = 4
-_STR16_MOST = 65_535
+_STR16_MAX = 65_535
 _NUMBERS = {
     ord("t"): (types.BOOLEAN, 1),
     ord("b"): (0x01, 1),
@@ -52,7 +52,7 @@ _NUMBERS = {
 
 _TAGS = {code: tag for tag, (code, _) in _NUMBERS.items() if tag != ord("L")}
 _TEXT, _OCTETS, _TABLE, _ARRAY = (ord(tag) for tag in "SxFA")
-_INT64_MOST = (1 << 63) - 1
+_INT64_MAX = (1 << 63) - 1
 _INT32 = 1 << 31
 _BIT = 0xF1
 
@@ -96,11 +96,11 @@ def _to_value(data: bytes, at: int, depth: int) -> tuple[int, bytes, int]:
         return types.MAP, _sized(to_map(value, depth + 1)), at
     if tag == _ARRAY:
         return types.LIST, _sized(_to_list(value, depth + 1)), at
-    if tag == _TEXT and size <= _STR16_MOST and _is_utf8(value):
+    if tag == _TEXT and size <= _STR16_MAX and _is_utf8(value):
         return types.STR16, size.to_bytes(2) + value, at
     if tag not in (_TEXT, _OCTETS):
         raise ValueError(f"no value has the tag {tag:#04x}")
-    if size <= _STR16_MOST:
+    if size <= _STR16_MAX:
         return types.VBIN16, size.to_bytes(2) + value, at
     return types.VBIN32, _sized(value), at
 
@@ -188,7 +188,7 @@ def _from_array(data: bytes, depth: int) -> bytes:
 
 def _unsigned(value: bytes) -> tuple[int, bytes]:
     number = int.from_bytes(value)
-    return (ord("l"), value) if number <= _INT64_MOST else (_TEXT, _sized(str(number).encode()))
+    return (ord("l"), value) if number <= _INT64_MAX else (_TEXT, _sized(str(number).encode()))
 
 
 def _decimal(value: bytes) -> tuple[int, bytes]:

@@ -30,7 +30,7 @@ class Domain(NamedTuple):
 
 
 def _unsigned(width: int) -> Domain:
-    most = (1 << 8 * width) - 1
+    maximum = (1 << 8 * width) - 1
 
     def read(data: bytes, at: int, end: int) -> tuple[int, int]:
         after = at + width
@@ -41,8 +41,8 @@ def _unsigned(width: int) -> Domain:
     def write(value: Any, key: str) -> bytes:
         if not isinstance(value, int):
             raise TypeError(f"{key!r}: must be an int, not {type(value).__name__}")
-        if not 0 <= value <= most:
-            raise ValueError(f"{key!r}: {value} is not between 0 and {most}")
+        if not 0 <= value <= maximum:
+            raise ValueError(f"{key!r}: {value} is not between 0 and {maximum}")
         return value.to_bytes(width)
 
     return Domain(read, write)

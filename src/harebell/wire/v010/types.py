@@ -33,8 +33,8 @@ from harebell.wire.v09.fields import Timestamp
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_DATETIME = 253_402_300_799
 _SIZE = 4
-_STR8_MOST = 255
-_STR16_MOST = 65535
+_STR8_MAX = 255
+_STR16_MAX = 65535
 _INT32 = 1 << 31
 _INT64 = 1 << 63
 
@@ -287,9 +287,9 @@ def code_of(value: Any, key: str = "") -> int:
         return INT64 if value < _INT64 else UINT64
     if isinstance(value, str):
         # There is no longer text type; as binary at least nothing is lost.
-        return STR16 if len(value.encode(errors="surrogateescape")) <= _STR16_MOST else VBIN32
+        return STR16 if len(value.encode(errors="surrogateescape")) <= _STR16_MAX else VBIN32
     if isinstance(value, bytes | bytearray | memoryview):
-        return VBIN16 if len(value) <= _STR16_MOST else VBIN32
+        return VBIN16 if len(value) <= _STR16_MAX else VBIN32
     if isinstance(value, Decimal):
         return DEC32 if abs(_digits(value, key)) < _INT32 else DEC64
     if isinstance(value, Typed):
@@ -373,8 +373,8 @@ def write_str8(value: str, key: str = "") -> bytes:
 def sized(prefix: int, octets: bytes, key: str = "") -> bytes:
     """Return bytes after their length."""
     if len(octets) >> (8 * prefix):
-        most = (1 << 8 * prefix) - 1
-        raise ValueError(f"{key!r}: {len(octets)} octets, at most {most} are possible")
+        maximum = (1 << 8 * prefix) - 1
+        raise ValueError(f"{key!r}: {len(octets)} octets, at most {maximum} are possible")
     return len(octets).to_bytes(prefix) + octets
 
 
@@ -396,7 +396,7 @@ def _check_depth(depth: int, key: str) -> None:
 
 def _digits(value: Decimal, key: str) -> int:
     sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int) or exponent > 0 or exponent < -_STR8_MOST:
+    if not isinstance(exponent, int) or exponent > 0 or exponent < -_STR8_MAX:
         raise ValueError(f"{key!r}: {value} has no decimal form that can be sent")
     number = int("".join(map(str, digits)))
     number = -number if sign else number

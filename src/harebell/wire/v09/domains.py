@@ -49,7 +49,7 @@ def overrun() -> ProtocolError:
 
 
 def _unsigned(size: int) -> Domain:
-    most = (1 << 8 * size) - 1
+    maximum = (1 << 8 * size) - 1
 
     def read(data: bytes, at: int) -> tuple[int, int]:
         end = at + size
@@ -60,8 +60,8 @@ def _unsigned(size: int) -> Domain:
     def write(value: int) -> bytes:
         if not isinstance(value, int):
             raise TypeError(f"must be an int, not {type(value).__name__}")
-        if not 0 <= value <= most:
-            raise ValueError(f"{value} is not between 0 and {most}")
+        if not 0 <= value <= maximum:
+            raise ValueError(f"{value} is not between 0 and {maximum}")
         return value.to_bytes(size)
 
     return Domain(read, write, 0)

@@ -37,7 +37,7 @@ from typing import Any
 from harebell.wire.v09.fields import Timestamp, decode_table
 
 _COUNT = "x-delivery-count"
-_INT32_MOST = 2**31 - 1
+_INT32_MAX = 2**31 - 1
 _JSON: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
 
 
@@ -72,7 +72,7 @@ def bounded_count(headers: Mapping[str, Any], *, redelivered: bool) -> int:
     count = headers.get(_COUNT)
     if isinstance(count, bool) or not isinstance(count, int):
         return int(redelivered)
-    return max(0, min(count, _INT32_MOST))
+    return max(0, min(count, _INT32_MAX))
 
 
 def text_of(value: Any) -> str:

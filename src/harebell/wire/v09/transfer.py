@@ -309,12 +309,12 @@ def encode_transfer(
         ValueError: a value does not fit; the text names the property.
         TypeError: a value is of a wrong type; the text names the property.
     """
-    for name, most in zip(_FIXED_NAMES, (8, 1, 8, 1, 8), strict=True):
+    for name, width in zip(_FIXED_NAMES, (8, 1, 8, 1, 8), strict=True):
         value = getattr(properties, name)
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(f"{name}: must be an int, not {type(value).__name__}")
-        if not 0 <= value < 1 << 8 * most:
-            raise ValueError(f"{name}: {value} is not between 0 and {(1 << 8 * most) - 1}")
+        if not 0 <= value < 1 << 8 * width:
+            raise ValueError(f"{name}: {value} is not between 0 and {(1 << 8 * width) - 1}")
     fixed = _FIXED.pack(*(getattr(properties, name) for name in _FIXED_NAMES))
     parts = [fixed]
     for name in _TEXT_NAMES:

@@ -35,11 +35,11 @@ class Narrow(socket.socket):
     Threads may be interrupted around each system call, as they are by the interpreter.
     """
 
-    most = 1 << 20
+    limit = 1 << 20
     full_between = False
 
-    def setup(self, most: int, full_between: bool) -> None:
-        self.most, self.full_between = most, full_between
+    def setup(self, limit: int, full_between: bool) -> None:
+        self.limit, self.full_between = limit, full_between
         self.calls = 0
         self.used_closed = False
 
@@ -49,7 +49,7 @@ class Narrow(socket.socket):
         self.used_closed |= self.fileno() < 0
         if self.full_between and self.calls % 2:
             raise BlockingIOError
-        sent = super().send(data[: self.most])
+        sent = super().send(data[: self.limit])
         point()
         return sent
 
@@ -106,12 +106,12 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
     line.peer.close()
 
 
-@pytest.mark.parametrize(("most", "full_between"), [(99, False), (99, True), (10, False)])
+@pytest.mark.parametrize(("limit", "full_between"), [(99, False), (99, True), (10, False)])
 def test_no_order_of_a_heartbeat_and_a_write_loses_or_mixes_octets(
-    line: Line, most: int, full_between: bool
+    line: Line, limit: int, full_between: bool
 ) -> None:
     one = frame(b"0123456789")
-    line.narrow.setup(most, full_between)
+    line.narrow.setup(limit, full_between)
 
     def check() -> None:
         told, beats = line.arrived()

@@ -11,7 +11,7 @@ from harebell.base.work import Work
 from harebell.front.amqp_0_10_transitional.references import References
 from harebell.front.common.checkpoints import Checkpoints, Key
 
-MOST = 10_000
+MAX = 10_000
 
 
 def key(identifier: str) -> Key:
@@ -34,12 +34,12 @@ def checkpoints(gauge: Gauge) -> Checkpoints:
 @pytest.fixture
 def session(gauge: Gauge, checkpoints: Checkpoints) -> References:
     """The references of a session."""
-    return References(gauge, checkpoints, key, MOST)
+    return References(gauge, checkpoints, key, MAX)
 
 
 def later(gauge: Gauge, checkpoints: Checkpoints) -> References:
     """The references of a session after that one."""
-    return References(gauge, checkpoints, key, MOST)
+    return References(gauge, checkpoints, key, MAX)
 
 
 def code_of(call: object, *arguments: object) -> tuple[int, bool]:
@@ -102,9 +102,9 @@ def test_a_body_over_the_limit_is_refused_before_it_is_kept(
     session: References, gauge: Gauge
 ) -> None:
     session.open(b"r")
-    session.append(b"r", bytes(MOST))
+    session.append(b"r", bytes(MAX))
     assert code_of(session.append, b"r", b"x") == (311, False)
-    assert gauge.used == MOST
+    assert gauge.used == MAX
 
 
 def test_too_many_references_and_too_long_names_are_refused(session: References) -> None:
@@ -208,13 +208,13 @@ def test_a_checkpoint_after_every_octet_keeps_the_body(
     session: References, gauge: Gauge, checkpoints: Checkpoints
 ) -> None:
     session.open(b"r")
-    for at in range(MOST):
+    for at in range(MAX):
         session.append(b"r", bytes((at % 251,)))
         session.checkpoint(b"r", "mark")
     session.release(Work())
     again = later(gauge, checkpoints)
-    assert again.resume(b"r", "mark") == MOST
-    assert again.close(b"r").body() == bytes(at % 251 for at in range(MOST))
+    assert again.resume(b"r", "mark") == MAX
+    assert again.close(b"r").body() == bytes(at % 251 for at in range(MAX))
 
 
 def test_memory_of_dropped_references_is_freed_in_slices(gauge: Gauge, session: References) -> None:

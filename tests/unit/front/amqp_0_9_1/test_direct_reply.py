@@ -155,14 +155,14 @@ def test_consuming_replies_needs_no_permission() -> None:
 def test_replies_to_a_requester_that_reads_nothing_are_dropped_in_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    most = 1_048_576
-    assert most < REPLIES_UNSENT_BYTES
-    monkeypatch.setattr(direct_reply, "REPLIES_UNSENT_BYTES", most)
+    limit = 1_048_576
+    assert limit < REPLIES_UNSENT_BYTES
+    monkeypatch.setattr(direct_reply, "REPLIES_UNSENT_BYTES", limit)
     world = World()
     asking = requester(world)
     name = way_back(world, asking)
     responder = world.peer()
-    body = bytes(most // 4)
+    body = bytes(limit // 4)
     for _ in range(8):
         responder.give(publish(body, name))
-    assert most // 2 < asking.connection.out.size < most + 2 * len(body)
+    assert limit // 2 < asking.connection.out.size < limit + 2 * len(body)

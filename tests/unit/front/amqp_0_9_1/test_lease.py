@@ -365,14 +365,14 @@ def test_the_octets_of_claims_count_no_more_until_they_come_back(kind: str) -> N
         place.peer.give(publish(b"x" * 10, "q"))
     place.claim(2)
     # As with RabbitMQ a quorum queue takes the one that is too many, and refuses after that.
-    most = 4 if "quorum" in kind else 3
+    limit = 4 if "quorum" in kind else 3
     for _ in range(5):
         place.peer.give(publish(b"y" * 10, "q"))
-    assert place.counts() == (most, 0, 2)
+    assert place.counts() == (limit, 0, 2)
     place.release()
-    assert place.counts() == (most + 2, 0, 0)
+    assert place.counts() == (limit + 2, 0, 0)
     place.peer.give(publish(b"z", "q"))
-    assert place.counts() == (most + 2, 0, 0)
+    assert place.counts() == (limit + 2, 0, 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -327,8 +327,8 @@ def test_rows_without_a_queue_go_to_the_dead_letter_exchange() -> None:
 def test_headers_that_no_frame_has_room_for_are_refused() -> None:
     stage = Stage()
     # Around them: a frame, a content header, and a table with one name, a type and a size.
-    most = limits.FRAME_MAX_BYTES
-    text = "x" * (most - 8 - 14 - 4 - 2 - 5)
+    limit = limits.FRAME_MAX_BYTES
+    text = "x" * (limit - 8 - 14 - 4 - 2 - 5)
     row = {"value": b"1", "routing_key": "q"}
     stage.append(piece(row | {"headers": [("a", text)]}))
     assert isinstance(stage.commit((0, 1, 1)), s.StageCommitOk)
@@ -336,8 +336,8 @@ def test_headers_that_no_frame_has_room_for_are_refused() -> None:
     refused(
         stage.commit((0, 1, 1), batch=1),
         406,
-        f"part 0 of batch 1: row 0: its properties and headers need a frame of {most + 1} octets, "
-        f"and the most is {most}",
+        f"part 0 of batch 1: row 0: its properties and headers need a frame of {limit + 1} octets, "
+        f"and the most is {limit}",
     )
     assert stage.queue().ready_count() == 1
 

@@ -142,7 +142,7 @@ def test_a_queue_counts_where_its_messages_came_from() -> None:
 def test_the_oldest_names_are_forgotten_when_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(channel_details, "_MOST", 3)
+    monkeypatch.setattr(channel_details, "_MAX", 3)
     monkeypatch.setattr(contract, "STATISTICS_QUEUE_SOURCES", 3)
     details = ChannelDetails()
     for name in "abcde":

@@ -36,7 +36,7 @@ def gauge() -> Gauge:
 @pytest.fixture
 def saved(hand: Hand, gauge: Gauge) -> Checkpoints:
     """Room for a hundred octets."""
-    return Checkpoints(gauge, hand, most=100)
+    return Checkpoints(gauge, hand, limit=100)
 
 
 def test_what_was_saved_comes_back(saved: Checkpoints, gauge: Gauge) -> None:

@@ -8,11 +8,11 @@ from harebell.front.common.pending_logins import PendingLogins
 class Door:
     """PendingLogins under limits, and the lines they log."""
 
-    def __init__(self, most: int = 0, most_per_address: int = 0) -> None:
+    def __init__(self, limit: int = 0, max_per_address: int = 0) -> None:
         self.lines: list[str] = []
         self.newcomers = PendingLogins()
-        self.newcomers.most = most
-        self.newcomers.most_per_address = most_per_address
+        self.newcomers.limit = limit
+        self.newcomers.max_per_address = max_per_address
 
     def comes(self, origin: int, address: str = "a") -> bool:
         admitted = self.newcomers.admits(address, lambda _, line: self.lines.append(line))
@@ -28,14 +28,14 @@ def test_without_limits_everybody_may_come() -> None:
 
 
 def test_one_address_does_not_take_the_place_of_others() -> None:
-    door = Door(most_per_address=2)
+    door = Door(max_per_address=2)
     assert [door.comes(number) for number in range(4)] == [True, True, False, False]
     assert door.comes(9, "b")
     assert door.lines == ["2 connections from a have not logged in yet: more are turned away"]
 
 
 def test_who_has_opened_makes_room_and_is_forgotten() -> None:
-    door = Door(most=2)
+    door = Door(limit=2)
     assert [door.comes(number) for number in range(3)] == [True, True, False]
     door.newcomers.remove(0)
     door.newcomers.remove(0)

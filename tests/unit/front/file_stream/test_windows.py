@@ -37,16 +37,18 @@ def test_what_is_larger_than_the_window_goes_alone():
 
 
 @given(st.lists(st.integers(0, 200)), st.integers(0, 5), st.integers(0, 300))
-def test_a_window_is_never_exceeded_but_by_one_alone(sizes: list[int], most: int, octets: int):
+def test_a_window_is_never_exceeded_but_by_one_alone(
+    sizes: list[int], max_messages: int, octets: int
+):
     window = Window()
-    window.limit(most, octets)
+    window.limit(max_messages, octets)
     out: list[int] = []
     for size in sizes:
         while not window.fits(size):
             window.remove(out.pop(0))
         window.add(size)
         out.append(size)
-        assert not most or window.count <= most
+        assert not max_messages or window.count <= max_messages
         assert not octets or window.byte_count <= octets or window.count == 1
     assert (window.count, window.byte_count) == (len(out), sum(out))
 

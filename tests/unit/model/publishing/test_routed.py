@@ -151,16 +151,16 @@ def test_rows_of_a_queue_with_a_message_ttl_expire() -> None:
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 @pytest.mark.parametrize(
-    ("most", "overflow"), [(2, "reject-publish"), (2, "drop-head"), (9, "reject-publish")]
+    ("limit", "overflow"), [(2, "reject-publish"), (2, "drop-head"), (9, "reject-publish")]
 )
 def test_only_a_queue_that_refuses_what_is_too_much_has_no_room(
-    kind: str, most: int, overflow: str
+    kind: str, limit: int, overflow: str
 ) -> None:
-    where, queue, routed = world(x_queue_type=kind, x_max_length=most, x_overflow=overflow)
+    where, queue, routed = world(x_queue_type=kind, x_max_length=limit, x_overflow=overflow)
     routed.take(rows(*[("", "q")] * 4), 0, 4, where.router)
     refuses = overflow == "reject-publish"
     assert queue.may_refuse() is refuses
-    assert routed.has_room() is (not refuses or most > 4)
+    assert routed.has_room() is (not refuses or limit > 4)
 
 
 def test_a_queue_that_is_gone_gets_nothing_and_needs_no_room() -> None:

@@ -13,7 +13,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.limits import (
     STREAM_RECENT_BODY_BYTES,
     STREAM_RECENT_MESSAGES,
-    STREAM_SEGMENT_LEAST_BYTES,
+    STREAM_SEGMENT_MIN_BYTES,
 )
 from harebell.base.message import Message
 from harebell.base.ports import Commit
@@ -314,7 +314,7 @@ def test_a_segment_is_as_large_as_a_policy_says_while_there_is_one() -> None:
         stream.configure(settings)
         assert place.log.cuts[-1] == size
     stream.configure({"stream-max-segment-size-bytes": 1})
-    assert place.log.cuts[-1] == STREAM_SEGMENT_LEAST_BYTES
+    assert place.log.cuts[-1] == STREAM_SEGMENT_MIN_BYTES
     stream.configure({"stream-max-segment-size-bytes": 1})
     assert len(place.log.cuts) == 4
 

@@ -25,16 +25,16 @@ from tests.unit.server.control.test_dispatcher import World
 class Counting:
     """A stream that counts up, and notes what was asked of it."""
 
-    def __init__(self, most: int, *, pause: int = 0, error: str = "") -> None:
+    def __init__(self, limit: int, *, pause: int = 0, error: str = "") -> None:
         self.made = 0
         self.closed = 0
-        self._most = most
+        self._limit = limit
         self._pause = pause
         self._error = error
         self.stream = RowStream(self._batches(), self._close)
 
     def _batches(self) -> Iterator[list[Row]]:
-        for number in range(self._most):
+        for number in range(self._limit):
             for _ in range(self._pause):
                 yield []
             self.made += 1

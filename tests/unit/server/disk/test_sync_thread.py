@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.base.limits import PERFORM_MOST
+from harebell.base.limits import PERFORM_MAX
 from harebell.server.disk.sync_thread import SyncThread
 from tests.patience import SECONDS
 
@@ -91,13 +91,13 @@ def test_a_sync_that_fails_is_told_as_one(sync_thread: SyncThread, file: int) ->
 
 
 def test_more_than_it_takes_is_refused(sync_thread: SyncThread, file: int) -> None:
-    with pytest.raises(ValueError, match=f"more than {PERFORM_MOST} writes or syncs at once"):
-        sync_thread.begin([(file, b"a", 0)] * (PERFORM_MOST + 1), [])
+    with pytest.raises(ValueError, match=f"more than {PERFORM_MAX} writes or syncs at once"):
+        sync_thread.begin([(file, b"a", 0)] * (PERFORM_MAX + 1), [])
     with pytest.raises(ValueError, match="writes or syncs at once"):
-        sync_thread.begin([], [file] * (PERFORM_MOST + 1))
-    sync_thread.begin([(file, b"a", place) for place in range(PERFORM_MOST)], [file] * PERFORM_MOST)
+        sync_thread.begin([], [file] * (PERFORM_MAX + 1))
+    sync_thread.begin([(file, b"a", place) for place in range(PERFORM_MAX)], [file] * PERFORM_MAX)
     assert ended(sync_thread) is None
-    assert os.fstat(file).st_size == PERFORM_MOST
+    assert os.fstat(file).st_size == PERFORM_MAX
 
 
 def test_it_can_be_stopped_twice_and_before_it_did_anything() -> None:

@@ -45,7 +45,7 @@ class Asked:
             lag=self.lag,
             clock=lambda: 100.0,
             started_at=40.0,
-            most_connections=700,
+            max_connections=700,
             login_attempts=LoginAttempts(),
         )
         self.scraper = Scraper(self.source, "3.13.7")

@@ -379,12 +379,12 @@ def test_a_scrape_of_many_queues_does_little_between_two_turns_of_the_loop() -> 
     for number in range(2_000):
         vhost.declare_queue(f"q{number}")
     looked = 0
-    most = 0
+    limit = 0
 
     for piece in asked.scraper.per_object():
         looked += 1
-        most = max(most, piece.count(b"\n"))
-    assert most <= METRICS_LINES_PER_SLICE + 2
+        limit = max(limit, piece.count(b"\n"))
+    assert limit <= METRICS_LINES_PER_SLICE + 2
     # 2,000 queues with about 20 values each, 500 values a slice, and then their text.
     assert looked > 80
 

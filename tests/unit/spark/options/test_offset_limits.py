@@ -104,10 +104,10 @@ def test_a_place_is_shown_as_it_was_said() -> None:
 
 
 def test_a_time_that_no_datetime_can_hold_is_written_as_it_was_given() -> None:
-    most = (2**63 - 1) // 1000
-    place = read_time("startingTimestamp", str(most)).of("any")
-    assert place == OffsetLimit(TIME, most * 1000)
-    assert str(place) == f"{most} ms after 1970"
+    limit = (2**63 - 1) // 1000
+    place = read_time("startingTimestamp", str(limit)).of("any")
+    assert place == OffsetLimit(TIME, limit * 1000)
+    assert str(place) == f"{limit} ms after 1970"
 
 
 @pytest.mark.parametrize("digits", ["9" * 20, "9" * 5_000])

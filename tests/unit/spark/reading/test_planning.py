@@ -26,8 +26,8 @@ def test_a_small_range_is_not_cut() -> None:
 
 
 def test_a_small_range_is_cut_when_somebody_asks_for_it() -> None:
-    assert spans(cut([one(0, 6)], 3, None, least=1)) == [[(0, 2)], [(2, 4)], [(4, 6)]]
-    assert spans(cut([one(0, 2)], 8, None, least=1)) == [[(0, 1)], [(1, 2)]]
+    assert spans(cut([one(0, 6)], 3, None, minimum=1)) == [[(0, 2)], [(2, 4)], [(4, 6)]]
+    assert spans(cut([one(0, 2)], 8, None, minimum=1)) == [[(0, 1)], [(1, 2)]]
 
 
 def test_a_partition_has_no_more_messages_than_asked() -> None:

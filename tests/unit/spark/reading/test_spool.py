@@ -40,7 +40,7 @@ def numbers(partitions: list[SpoolPartition]) -> list[list[int]]:
 def test_what_was_written_is_read_in_one_partition_if_it_is_little(tmp_path: Path) -> None:
     spool = filled(tmp_path, (0, 10, 20))
     assert numbers(spools.plan(tmp_path, spool.name, 0, 20, 4)) == [list(range(20))]
-    requested = numbers(spools.plan(tmp_path, spool.name, 0, 20, 4, least=1))
+    requested = numbers(spools.plan(tmp_path, spool.name, 0, 20, 4, minimum=1))
     assert [len(part) for part in requested] == [5] * 4
     assert [n for part in requested for n in part] == list(range(20))
 

@@ -22,7 +22,7 @@ def segments(disk: SimDisk, count: int) -> list[Segment]:
 
 def test_the_reader_opened_first_is_closed_first() -> None:
     disk = SimDisk()
-    handles = Handles(disk, most=2)
+    handles = Handles(disk, limit=2)
     one, two, three = segments(disk, 3)
     for segment in (one, two, three):
         handles.reader(segment)
@@ -37,7 +37,7 @@ def test_the_reader_opened_first_is_closed_first() -> None:
 
 def test_a_writer_stays_open_only_while_more_will_be_written() -> None:
     disk = SimDisk()
-    handles = Handles(disk, most=1)
+    handles = Handles(disk, limit=1)
     one, two = segments(disk, 2)
     for segment in (one, two):
         segment.writer = disk.open(segment.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import READ_MOST_BYTES
+from harebell.base.limits import READ_MAX_BYTES
 from tests.unit.store.stores import Bench, message
 
 
@@ -37,7 +37,7 @@ def test_reading_in_order_takes_few_reads() -> None:
     for number in range(20_000):
         assert log.read(number).body.startswith(b"%06d" % number)
     octets = log.byte_count()
-    assert reads.count("read") <= octets // READ_MOST_BYTES + 6
+    assert reads.count("read") <= octets // READ_MAX_BYTES + 6
 
 
 def test_reading_in_any_order_is_right() -> None:
@@ -53,7 +53,7 @@ def test_reading_in_any_order_is_right() -> None:
 def test_a_message_larger_than_a_block_is_read_whole() -> None:
     bench = Bench(segment_bytes=1 << 30)
     log = bench.log()
-    large = bytes(range(256)) * (READ_MOST_BYTES // 100)
+    large = bytes(range(256)) * (READ_MAX_BYTES // 100)
     for body in (b"small", large, b"after"):
         log.append(message(body))
     bench.commit()
@@ -74,7 +74,7 @@ def test_several_who_read_in_order_at_different_places_do_not_disturb_each_other
         for place in places:
             assert log.read(place + step).body.startswith(b"%06d" % (place + step))
     octets = log.byte_count() * 3 // 4
-    assert reads.count("read") <= octets // READ_MOST_BYTES + 30
+    assert reads.count("read") <= octets // READ_MAX_BYTES + 30
 
 
 def test_more_readers_than_places_still_read_what_is_right() -> None:

@@ -19,8 +19,8 @@ SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}
 @pytest.mark.parametrize(("name", "size"), SIZES.items())
 def test_integers_are_unsigned_in_network_order_at_any_offset(name: str, size: int):
     domain = DOMAINS[name]
-    most = 2 ** (8 * size) - 1
-    for value in (0, 1, 0x7F, most - 1, most):
+    limit = 2 ** (8 * size) - 1
+    for value in (0, 1, 0x7F, limit - 1, limit):
         octets = domain.write(value)
         assert octets == value.to_bytes(size, "big")
         for offset in range(9):

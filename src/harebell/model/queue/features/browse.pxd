@@ -3,7 +3,7 @@ from harebell.base.message cimport Message
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.order.contract cimport MessageOrder
 
-cdef int _MOST
+cdef int _MAX
 
 cdef class Browser:
     cdef readonly Consumer consumer

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.host import Host
     from harebell.model.queue.order.contract import MessageOrder
 
-_MOST = BROWSED_PER_TURN
+_MAX = BROWSED_PER_TURN
 
 
 class Browser:
@@ -78,7 +78,7 @@ class Browsing:
         order = self._order
         shown = 0
         while order.count > 0 and consumer.ready():
-            if shown >= _MOST:
+            if shown >= _MAX:
                 consumer.again()
                 return 0
             position = order.next_ready(browser.cursors)

@@ -49,12 +49,12 @@ class ByteAccount:
         here = position >> self._bits
         return here < self.cursors[level] or here >= self._ends[level]
 
-    def count(self, limits: Limits, most: int) -> bool:
+    def count(self, limits: Limits, limit: int) -> bool:
         """Count bodies; return whether all are counted.
 
         Args:
             limits: the limits, which get the bytes.
-            most: most messages to count now.
+            limit: most messages to count now.
         """
         order, cursors = self._order, self.cursors
         done = 0
@@ -62,7 +62,7 @@ class ByteAccount:
         while position >= 0:
             if self.has(position):
                 cursors[position & self._mask] = BEHIND
-            elif done >= most:
+            elif done >= limit:
                 return False
             else:
                 message = order.read(position)

@@ -3,7 +3,7 @@ from harebell.base.message cimport Message
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.order.keyed cimport KeyedOrder
 
-cdef int _SCAN_MOST
+cdef int _SCAN_MAX
 
 cdef class KeyDispatch:
     cdef object _queue

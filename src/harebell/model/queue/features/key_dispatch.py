@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.host import Host
     from harebell.model.queue.order.keyed import KeyedOrder
 
-_SCAN_MOST = GROUP_SCAN_MESSAGES
+_SCAN_MAX = GROUP_SCAN_MESSAGES
 
 
 class KeyDispatch:
@@ -64,7 +64,7 @@ class KeyDispatch:
                 passed += 1
                 if not order.passed_over:
                     return
-                if passed >= _SCAN_MOST:
+                if passed >= _SCAN_MAX:
                     consumer.again()
                     return
 
@@ -109,7 +109,7 @@ class KeyDispatch:
     def take_free(self) -> Message | None:
         """Take the next message whose key is free, for basic.get, and hold the key."""
         order = self._order
-        for _ in range(_SCAN_MOST):
+        for _ in range(_SCAN_MAX):
             position = order.keys.first_free()
             message = order.take_for(position)
             if message is not None:

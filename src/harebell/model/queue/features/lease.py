@@ -99,13 +99,13 @@ class Claims:
         queue.prepare_take()
         if order.count <= 0:
             return None
-        most = byte_count if byte_count > 0 else -1
+        limit = byte_count if byte_count > 0 else -1
         if queue.keyed is not None:
-            taken = self._claim_keyed(queue.keyed, messages, most, holder)
+            taken = self._claim_keyed(queue.keyed, messages, limit, holder)
         elif queue.may_expire or queue.counts_bytes or not order.in_ranges():
-            taken = self._claim_singly(messages, most)
+            taken = self._claim_singly(messages, limit)
         else:
-            taken = self._claim_ranges(messages, most)
+            taken = self._claim_ranges(messages, limit)
         if taken.messages == 0:
             return None
         queue.leased += taken.messages

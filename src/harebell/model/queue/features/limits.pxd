@@ -9,8 +9,8 @@ cdef class Incoming:
     cpdef int add_rows(self, long long count, long long byte_count, long long last) except -1
 
 cdef class Limits:
-    cdef readonly long long most
-    cdef readonly long long most_bytes
+    cdef readonly long long max_length
+    cdef readonly long long max_bytes
     cdef readonly bint drops
     cdef readonly bint letters
     cdef readonly bint counts
@@ -28,4 +28,4 @@ cdef class Limits:
     cpdef bint low(self, long long ready) except -1
     cpdef int clear(self) except -1
 
-cpdef long long four_fifths(long long most) except -1
+cpdef long long four_fifths(long long limit) except -1

@@ -61,8 +61,8 @@ class Limits:
     """The limits of one queue, and the ready bytes.
 
     Args:
-        most: most ready messages; -1 for no limit.
-        most_bytes: most bytes of their bodies; -1 for no limit.
+        max_length: most ready messages; -1 for no limit.
+        max_bytes: most bytes of their bodies; -1 for no limit.
         overflow: drop-head, reject-publish or reject-publish-dlx.
         takes_one_more: whether the message that exceeds a limit is taken, and later ones are
             refused until the queue is down to four fifths of the limit, as in a quorum queue.
@@ -83,21 +83,21 @@ class Limits:
         "counts",
         "drops",
         "letters",
-        "most",
-        "most_bytes",
+        "max_bytes",
+        "max_length",
         "refusing",
         "reserved",
         "takes_one_more",
     )
 
     def __init__(
-        self, most: int, most_bytes: int, overflow: str, takes_one_more: bool = False
+        self, max_length: int, max_bytes: int, overflow: str, takes_one_more: bool = False
     ) -> None:
-        self.most = most
-        self.most_bytes = most_bytes
+        self.max_length = max_length
+        self.max_bytes = max_bytes
         self.drops = overflow not in (REJECT_PUBLISH, REJECT_PUBLISH_DLX)
         self.letters = overflow == REJECT_PUBLISH_DLX
-        self.counts = most_bytes != _NONE
+        self.counts = max_bytes != _NONE
         self.takes_one_more = takes_one_more
         self.byte_count = 0
         self.counting: ByteAccount | None = None
@@ -114,9 +114,9 @@ class Limits:
         """True if one more message of that size would exceed a limit."""
         if self.reserved:
             return False
-        if self.most >= 0 and ready >= self.most:
+        if self.max_length >= 0 and ready >= self.max_length:
             return True
-        return self.counts and self.byte_count + byte_count > self.most_bytes
+        return self.counts and self.byte_count + byte_count > self.max_bytes
 
     def has_room(self, ready: int, incoming: Incoming) -> bool:
         """True if all messages would be taken, one after the other.
@@ -134,21 +134,21 @@ class Limits:
                 byte_count -= incoming.last
         if not count:
             return True
-        if self.most >= 0 and ready + count > self.most:
+        if self.max_length >= 0 and ready + count > self.max_length:
             return False
-        return not self.counts or self.byte_count + byte_count <= self.most_bytes
+        return not self.counts or self.byte_count + byte_count <= self.max_bytes
 
     def over(self, ready: int) -> bool:
         """True if a limit is exceeded."""
-        if self.most >= 0 and ready > self.most:
+        if self.max_length >= 0 and ready > self.max_length:
             return True
-        return self.counts and self.byte_count > self.most_bytes
+        return self.counts and self.byte_count > self.max_bytes
 
     def low(self, ready: int) -> bool:
         """True if at most four fifths of each limit are used."""
-        if self.most >= 0 and ready > four_fifths(self.most):
+        if self.max_length >= 0 and ready > four_fifths(self.max_length):
             return False
-        return not self.counts or self.byte_count <= four_fifths(self.most_bytes)
+        return not self.counts or self.byte_count <= four_fifths(self.max_bytes)
 
     def clear(self) -> int:
         """Reset the count: nothing is ready."""
@@ -158,10 +158,10 @@ class Limits:
         return 0
 
 
-def four_fifths(most: int) -> int:
+def four_fifths(limit: int) -> int:
     """Return four fifths, rounded down, without overflow for any value that fits."""
-    share = most // 5
-    return most - share - (most > share * 5)
+    share = limit // 5
+    return limit - share - (limit > share * 5)
 
 
 def limits_of(settings: Mapping[str, Any], *, quorum: bool) -> Limits | None:
@@ -171,11 +171,11 @@ def limits_of(settings: Mapping[str, Any], *, quorum: bool) -> Limits | None:
         settings: arguments and policies merged, by policy key.
         quorum: whether it is a quorum queue, where reject-publish-dlx means drop-head.
     """
-    most = settings.get("max-length", _NONE)
-    most_bytes = settings.get("max-length-bytes", _NONE)
-    if most == most_bytes == _NONE:
+    max_length = settings.get("max-length", _NONE)
+    max_bytes = settings.get("max-length-bytes", _NONE)
+    if max_length == max_bytes == _NONE:
         return None
     overflow = settings.get("overflow", DROP_HEAD)
     if overflow == REJECT_PUBLISH_DLX and quorum:
         overflow = DROP_HEAD
-    return Limits(most, most_bytes, overflow, takes_one_more=quorum)
+    return Limits(max_length, max_bytes, overflow, takes_one_more=quorum)

@@ -61,8 +61,8 @@ class NoLocal:
         """Note that the next message, of this connection, gets this position."""
         self._origins[position] = origin
         queue = self._queue
-        most = 2 * (queue.ready_count() + queue.unacked) + NO_LOCAL_FORGOTTEN
-        while len(self._origins) > most:
+        limit = 2 * (queue.ready_count() + queue.unacked) + NO_LOCAL_FORGOTTEN
+        while len(self._origins) > limit:
             # These were settled long ago, except for the messages that have waited the longest.
             del self._origins[next(iter(self._origins))]
 

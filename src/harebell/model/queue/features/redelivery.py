@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DELAYS = "x-retry-delays"
 DELAYS_KEY = "retry"
-TYPE_KEY, LEAST_KEY, MOST_KEY = "delayed-retry-type", "delayed-retry-min", "delayed-retry-max"
+TYPE_KEY, MIN_KEY, MAX_KEY = "delayed-retry-type", "delayed-retry-min", "delayed-retry-max"
 ALL, FAILED, RETURNED = "all", "failed", "returned"
 TYPES = ("disabled", ALL, FAILED, RETURNED)
 _NONE = -1
@@ -52,10 +52,10 @@ class Rules:
     def __init__(self, arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
         self.delays = delays_of(arguments.get(DELAYS, settings.get(DELAYS_KEY)))
         kind = settings.get(TYPE_KEY)
-        self._least: int = settings.get(LEAST_KEY, 0)
-        self._most: int | None = settings.get(MOST_KEY)
-        self.failed = kind in (ALL, FAILED) and self._least > 0
-        self.returned = kind in (ALL, RETURNED) and self._least > 0
+        self._minimum: int = settings.get(MIN_KEY, 0)
+        self._maximum: int | None = settings.get(MAX_KEY)
+        self.failed = kind in (ALL, FAILED) and self._minimum > 0
+        self.returned = kind in (ALL, RETURNED) and self._minimum > 0
 
     def __bool__(self) -> bool:
         return bool(self.delays) or self.failed or self.returned
@@ -68,8 +68,8 @@ class Rules:
         """Return the delay of a returned message; -1 for no delay."""
         if not (self.failed if failed else self.returned):
             return _NONE
-        delay = self._least * max(count, 1)
-        return delay if self._most is None else min(delay, self._most)
+        delay = self._minimum * max(count, 1)
+        return delay if self._maximum is None else min(delay, self._maximum)
 
     def after_restart(self, count: int) -> int:
         """Return the delay of a message with that count in the log; -1 for no delay."""

@@ -76,7 +76,7 @@ cdef class FifoOrder(MessageOrder):
     cpdef long long purge(self) except -1
     cpdef int relax(self) except -1
     cpdef list _out(self)
-    cpdef list claim(self, long long messages, long long byte_count, long long most)
+    cpdef list claim(self, long long messages, long long byte_count, long long limit)
     @cython.locals(reached="long long", count="long long", size="long long")
     cdef tuple _lease(
         self, long long first, long long end, long long messages, long long byte_count, list found

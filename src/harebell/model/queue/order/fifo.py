@@ -448,20 +448,20 @@ class FifoOrder(MessageOrder):
 
     # --- leases ---------------------------------------------------------------------------------
 
-    def claim(self, messages: int, byte_count: int, most: int) -> list[tuple[int, int, int, int]]:
+    def claim(self, messages: int, byte_count: int, limit: int) -> list[tuple[int, int, int, int]]:
         """Lease the next messages.
 
         Args:
             messages: how many at most.
             byte_count: most bytes of the log; the first message may be larger; -1 for no limit.
-            most: most runs.
+            limit: most runs.
 
         Returns:
             The runs: first position, end, messages in it, and their size.
         """
         found: list[tuple[int, int, int, int]] = []
         self._sort()
-        while self._returned and messages > 0 and len(found) < most:
+        while self._returned and messages > 0 and len(found) < limit:
             position = self._returned[0]
             count, size = self._lease(position, position + 1, 1, byte_count, found)
             if count == 0:
@@ -472,7 +472,7 @@ class FifoOrder(MessageOrder):
             messages -= 1
             byte_count = max(byte_count - size, 0) if byte_count >= 0 else -1
         held = sorted(self._held or ())
-        while messages > 0 and self.count > 0 and len(found) < most:
+        while messages > 0 and self.count > 0 and len(found) < limit:
             position = self._next_old(self._cursor)
             self._cursor = position
             at = bisect_left(held, position)

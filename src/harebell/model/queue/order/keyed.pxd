@@ -10,7 +10,7 @@ cdef class KeyedOrder(MessageOrder):
     cdef public object keys
     cdef public object key
     cdef public bint passed_over
-    cdef public long long waiting_most
+    cdef public long long waiting_max
 
     cpdef object key_of(self, Message message)
     cpdef list levels(self)

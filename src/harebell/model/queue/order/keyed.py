@@ -5,7 +5,7 @@ only it gets the next messages of that key, within its prefetch. A requeued mess
 waits for its retry, blocks its key until no delivery of the key is out, and is delivered first.
 
 The positions of messages that are skipped because their key is held are kept in memory. At a limit
-(`waiting_most`) the queue waits for the holders, so memory is bounded.
+(`waiting_max`) the queue waits for the holders, so memory is bounded.
 
 `take` and `peek` return the oldest message, whatever its key: for expiry and limits. Deliveries use
 `take_at` and `take_new`, see `features.key_dispatch`.
@@ -37,7 +37,7 @@ class KeyedOrder(MessageOrder):
         keys: the held keys, and the messages that wait for them.
         key: the key of the message that was taken last; None if it has none.
         passed_over: whether `take_new` found a message that has to wait for its key.
-        waiting_most: most messages that are skipped and kept in memory.
+        waiting_max: most messages that are skipped and kept in memory.
     """
 
     def __init__(self, log: Log, marks: bool, key_name: str) -> None:
@@ -49,7 +49,7 @@ class KeyedOrder(MessageOrder):
         self.keys = OrderingKeys()
         self.key: Hashable | None = None
         self.passed_over = False
-        self.waiting_most = GROUP_WAITING_MESSAGES
+        self.waiting_max = GROUP_WAITING_MESSAGES
 
     def use_editor(self, editor: Editor) -> int:
         """Set the editor; before that, no message has a key."""
@@ -94,7 +94,7 @@ class KeyedOrder(MessageOrder):
             holder: messages of its keys need not wait.
         """
         self.passed_over = False
-        if self.keys.count >= self.waiting_most:
+        if self.keys.count >= self.waiting_max:
             return None
         fifo = self._fifo
         message = fifo.take()

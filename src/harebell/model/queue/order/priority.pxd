@@ -10,7 +10,7 @@ cdef int _MIDDLE
 cdef class PriorityOrder(MessageOrder):
     cdef object _open_level
     cdef list _orders
-    cdef int _most
+    cdef int _max_level
     cdef int _top
     cdef int _lowest
     cdef bint _lowest_first

@@ -47,7 +47,7 @@ class PriorityOrder(MessageOrder):
 
     Args:
         open_level: opens the log of a level.
-        most: the highest level, 1 to 255.
+        max_level: the highest level, 1 to 255.
         marks: as for `FifoOrder`.
         restored: whether there may be messages from before the restart.
         arguments: the arguments of the queue.
@@ -56,7 +56,7 @@ class PriorityOrder(MessageOrder):
     def __init__(
         self,
         open_level: Callable[[int], Log],
-        most: int,
+        max_level: int,
         marks: bool,
         *,
         restored: bool,
@@ -64,9 +64,9 @@ class PriorityOrder(MessageOrder):
     ) -> None:
         super().__init__(None)
         self.level_bits = _SHIFT
-        self.heads = most + 1
+        self.heads = max_level + 1
         self._open_level = open_level
-        self._most = most
+        self._max_level = max_level
         self._marks = marks
         # No level above has a ready message.
         self._top = -1
@@ -74,9 +74,9 @@ class PriorityOrder(MessageOrder):
         # The highest priority that belongs to the lowest level.
         self._lowest = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
         self._lowest_first = arguments.get(POLICY_TYPE) == RING
-        self._orders: list[FifoOrder | None] = [None] * (most + 1)
+        self._orders: list[FifoOrder | None] = [None] * (max_level + 1)
         if restored:
-            for level in range(most + 1):
+            for level in range(max_level + 1):
                 self._make(level)
             self.recount()
 
@@ -92,7 +92,7 @@ class PriorityOrder(MessageOrder):
         level = message.priority
         if level <= self._lowest:
             return 0
-        return min(level - self._lowest, self._most)
+        return min(level - self._lowest, self._max_level)
 
     def order_for(self, message: Message) -> FifoOrder:
         """Return the order of the level."""
@@ -191,7 +191,7 @@ class PriorityOrder(MessageOrder):
         """Take the oldest message of the highest level, or of the lowest one with `RING`."""
         if not self._lowest_first:
             return self.take()
-        for level in range(self._most + 1):
+        for level in range(self._max_level + 1):
             message = self.take_head(level)
             if message is not None:
                 return message
@@ -208,9 +208,9 @@ class PriorityOrder(MessageOrder):
 
     def next_ready(self, cursors: list[int]) -> int:
         """Return the first ready position of the highest level that has one."""
-        while len(cursors) <= self._most:
+        while len(cursors) <= self._max_level:
             cursors.append(0)
-        for level in range(self._most, -1, -1):
+        for level in range(self._max_level, -1, -1):
             order = self._orders[level]
             if order is not None and order.count:
                 position = order.look(cursors[level])

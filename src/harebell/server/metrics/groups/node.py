@@ -131,13 +131,13 @@ def coarse_rows(source: Source) -> Iterator[Row]:
 
 def limit_rows(source: Source) -> Iterator[Row]:
     """Yield the row of `LIMITS`."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     uptime = round(source.clock() - source.started_at, 3)
     yield (
         "",
         (
-            most,
-            source.most_connections,
+            limit,
+            source.max_connections,
             source.broker.gauge.high,
             source.storage.free_limit,
             uptime,

@@ -134,7 +134,7 @@ class Totals:
 
     Args:
         source: the broker.
-        most: the largest values that were written so far, by their name.
+        largest: the largest values that were written so far, by their name.
 
     Attributes:
         counters: of messages, by protocol.
@@ -145,9 +145,9 @@ class Totals:
         channels: the number of channels.
     """
 
-    def __init__(self, source: Source, most: dict[str, tuple[int, ...]]) -> None:
+    def __init__(self, source: Source, largest: dict[str, tuple[int, ...]]) -> None:
         self._source = source
-        self._most = most
+        self._largest = largest
         self.counters: dict[str, Counters] = {_USUAL: Counters()}
         self.all = Counters()
         self.traffic = Traffic()
@@ -192,10 +192,10 @@ class Totals:
 
     def never_less(self, what: str, values: tuple[int, ...]) -> tuple[int, ...]:
         """Return values, each at least as large as at the last call for the same thing."""
-        before = self._most.get(what, values)
-        most = tuple([max(pair) for pair in zip(values, before, strict=True)])
-        self._most[what] = most
-        return most
+        before = self._largest.get(what, values)
+        largest = tuple([max(pair) for pair in zip(values, before, strict=True)])
+        self._largest[what] = largest
+        return largest
 
     # --- rows -----------------------------------------------------------------------------------
 

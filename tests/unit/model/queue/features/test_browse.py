@@ -20,7 +20,7 @@ from harebell.model.queue.queue import MessageQueue
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, message, priority_queue, queue, rest, vhost
 
-MOST = 2
+MAX = 2
 
 
 def numbered(number: int, level: int) -> Message:
@@ -90,7 +90,7 @@ class BrowsedAgainstLists(RuleBasedStateMachine):
                 return min(after), waiting[min(after)]
         return None
 
-    @rule(level=st.integers(0, MOST))
+    @rule(level=st.integers(0, MAX))
     def publish(self, level: int) -> None:
         number, self.next = self.next, self.next + 1
         level = min(level, self.levels - 1)
@@ -187,10 +187,10 @@ class BrowsedAgainstLists(RuleBasedStateMachine):
 
 
 class PriorityBrowsed(BrowsedAgainstLists):
-    levels = MOST + 1
+    levels = MAX + 1
 
     def make(self) -> Any:
-        return priority_queue(most=MOST, gauge=self.gauge)
+        return priority_queue(limit=MAX, gauge=self.gauge)
 
 
 class GroupedWithoutKeys(BrowsedAgainstLists):

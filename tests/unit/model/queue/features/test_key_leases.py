@@ -218,7 +218,7 @@ def test_the_limits_of_a_claim_stop_it_and_the_next_one_goes_on(
 ) -> None:
     place = Place((1,), queue_type=kind).consume()
     place.publish("a0", *[f"a{number}" for number in range(1, 8)], "b1")
-    place.queue.order.waiting_most = 5
+    place.queue.order.waiting_max = 5
     assert place.has() == []
     place.settle("a0")
     assert place.has() == []
@@ -523,7 +523,7 @@ def test_whatever_happens_every_key_has_one_holder_and_keeps_its_order(
 ) -> None:
     given = {"queue_type": kind, **({"delivery_limit": -1} if kind == "quorum" else {})}
     place = Place((credit, credit), **given)
-    place.queue.order.waiting_most = waiting
+    place.queue.order.waiting_max = waiting
     ledger = Ledger(place)
     for action, which in actions:
         if action in ("settle", "requeue", "reject"):

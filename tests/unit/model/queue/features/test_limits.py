@@ -74,17 +74,17 @@ def test_the_overflow_setting_says_what_goes(
     assert (limits.drops, limits.letters) == (drops, asks and not drops)
 
 
-@pytest.mark.parametrize(("most", "share"), [(0, 0), (1, 0), (2, 1), (5, 4), (9, 7), (10, 8)])
-def test_four_fifths_are_rounded_down(most: int, share: int) -> None:
-    assert four_fifths(most) == share
+@pytest.mark.parametrize(("max_length", "share"), [(0, 0), (1, 0), (2, 1), (5, 4), (9, 7), (10, 8)])
+def test_four_fifths_are_rounded_down(max_length: int, share: int) -> None:
+    assert four_fifths(max_length) == share
 
 
-@pytest.mark.parametrize("most", [0, 1, LARGEST])
-def test_limits_go_as_far_as_numbers_do(most: int) -> None:
-    limits = Limits(most, most, "reject-publish")
-    limits.byte_count = most
-    assert limits.full(most, 0)
-    assert not limits.over(most)
+@pytest.mark.parametrize("max_length", [0, 1, LARGEST])
+def test_limits_go_as_far_as_numbers_do(max_length: int) -> None:
+    limits = Limits(max_length, max_length, "reject-publish")
+    limits.byte_count = max_length
+    assert limits.full(max_length, 0)
+    assert not limits.over(max_length)
     assert four_fifths(LARGEST) == LARGEST * 4 // 5
 
 
@@ -309,20 +309,20 @@ def test_whatever_happens_exactly_what_fits_is_left(
     key = "max-length-bytes" if octets else "max-length"
     ready: list[tuple[int, bytes]] = []
     out: list[tuple[int, bytes, int]] = []
-    most = 10
-    full.configure({key: most} | (REJECT if reject else {}))
+    max_length = 10
+    full.configure({key: max_length} | (REJECT if reject else {}))
 
     def load(more: int = 0) -> int:
         return sum(len(body) for _, body in ready) + more if octets else len(ready) + (more > -1)
 
     def excess() -> bool:
         used = sum(len(body) for _, body in ready) if octets else len(ready)
-        return used > most
+        return used > max_length
 
     for number, (step, argument) in enumerate(steps):
         if step == "publish":
             body = bytes((number,)) * argument
-            refused = reject and load(argument) > most
+            refused = reject and load(argument) > max_length
             assert full.publish(message(body)) == (REJECTED if refused else 0)
             if not refused:
                 ready.append((number, body))
@@ -337,8 +337,8 @@ def test_whatever_happens_exactly_what_fits_is_left(
             assert full.purge() == len(ready)
             ready.clear()
         elif step == "limit":
-            most = argument
-            full.configure({key: most} | (REJECT if reject else {}))
+            max_length = argument
+            full.configure({key: max_length} | (REJECT if reject else {}))
         elif out:
             at, body, position = out.pop(argument % len(out))
             getattr(full, step)(position)

@@ -85,12 +85,12 @@ def test_what_is_too_much_of_a_backlog_goes_in_turns(arguments: dict[str, Any]) 
     crowd = Crowd(arguments)
     many, turns = crowd.queue, 0
     many.configure({"max-length-bytes": 20})
-    least = many.ready_count()
+    smallest = many.ready_count()
     while crowd.turn():
         turns += 1
-        gone = least - many.ready_count()
+        gone = smallest - many.ready_count()
         assert gone <= TRIMMED_PER_TURN
-        least = many.ready_count()
+        smallest = many.ready_count()
     assert turns > 1
     assert many.ready_count() == 10
     assert rest(many) == [b"%02d" % number for number in range(90, 100)]

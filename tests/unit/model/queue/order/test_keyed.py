@@ -122,7 +122,7 @@ def test_a_get_holds_its_key_until_it_is_settled() -> None:
 
 def test_what_is_passed_over_is_limited() -> None:
     place = Place((1, 100))
-    place.queue.order.waiting_most = 5
+    place.queue.order.waiting_max = 5
     place.consume()
     place.publish(*[f"a{number}" for number in range(9)], "b1")
     assert place.bodies() == [[b"a0"], []]

@@ -14,7 +14,7 @@ from harebell.model.queue.factory import priority_queue as make_priority_queue
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, priority_queue
 
-MOST = 5
+MAX = 5
 
 
 def urgent(body: bytes, priority: int, delivery_mode: int = 0) -> Message:
@@ -27,7 +27,7 @@ class PriorityAgainstList(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.gauge = Gauge()
-        self.queue = priority_queue(most=MOST, gauge=self.gauge)
+        self.queue = priority_queue(limit=MAX, gauge=self.gauge)
         self.ready: list[tuple[int, int, bool]] = []
         self.out: dict[int, tuple[int, int]] = {}
         self.next = 0
@@ -36,7 +36,7 @@ class PriorityAgainstList(RuleBasedStateMachine):
     def publish(self, priority: int, count: int) -> None:
         for _ in range(count):
             self.queue.publish(urgent(b"%d" % self.next, priority))
-            level = 0 if priority < 0 else min(priority, MOST)
+            level = 0 if priority < 0 else min(priority, MAX)
             self.ready.append((-level, self.next, False))
             self.next += 1
 
@@ -93,7 +93,7 @@ TestPriorityAgainstList.settings = settings(max_examples=60, stateful_step_count
 
 
 def test_a_higher_message_overtakes_those_that_wait() -> None:
-    queue = priority_queue(most=9)
+    queue = priority_queue(limit=9)
     for body, priority in ((b"none", -1), (b"five", 5), (b"nine", 9), (b"more", 200)):
         queue.publish(urgent(body, priority))
     taker = Taker(queue)
