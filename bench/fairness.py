@@ -162,7 +162,7 @@ def _await_ready(process: subprocess.Popen[str]) -> None:
 def _error(line: str) -> str:
     with suppress(json.JSONDecodeError):
         return str(json.loads(line)["error"])
-    return line or "it ended without a word"
+    return line or "it ended without output"
 
 
 def _go(process: subprocess.Popen[str]) -> None:

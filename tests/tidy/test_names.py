@@ -63,6 +63,10 @@ OLD_PARTS = {"folder": "directory", "folders": "directories"}
 OLD_PARTS_OF_SOURCE = OLD_PARTS | {
     "least": "min, or a minimum of what",
     "most": "max, or a limit of what",
+    "nobody": "what is missing, such as no_queue",
+    "tell": "publish, send, print or report",
+    "told": "what was sent or shown, such as reported",
+    "whoever": "the role, such as consumer",
 }
 """The same for the package, where names are no sentences."""
 

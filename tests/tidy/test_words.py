@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.tidy.sources import files, python_files, text_of, tree
+from tests.tidy.sources import SOURCE, files, python_files, text_of, tree
 
 THIS = Path("tests/tidy/test_words.py")
 NOTES = re.compile(r"\b(FIXME|XXX|HACK|TODO)\b")
@@ -107,6 +107,17 @@ def test_the_names_of_tests_are_sentences() -> None:
         and len(node.name.removeprefix("test_").split("_")) < WORDS_IN_A_NAME
     ]
     assert not short, "\n".join(short)
+
+
+def test_the_package_names_roles_and_not_persons() -> None:
+    found = [
+        f"{path}:{number}: {word[0]!r}; name the role: the client, the user, no queue"
+        for path in files()
+        if str(path).startswith(SOURCE) and path.suffix in (".py", ".pyx", ".pxd")
+        for number, line in enumerate((text_of(path) or "").splitlines(), start=1)
+        if (word := re.search(r"\b(?:nobody|whoever)\b", line, re.IGNORECASE))
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_pages_use_the_words_of_the_glossary() -> None:

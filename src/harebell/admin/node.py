@@ -47,7 +47,7 @@ class NodeFacts:
         data_dir: the data directory.
         config_files: the configuration files that were read.
         log_files: where log lines go.
-        rabbitmq_version: the version of RabbitMQ that clients are told; "" for the default.
+        rabbitmq_version: the version of RabbitMQ that clients get; "" for the default.
         auth_mechanisms: the SASL mechanisms that are offered.
         fd_total: the limit of open files and sockets.
         sockets_total: the limit of connections.

@@ -20,7 +20,7 @@ NEVER = 2**62
 _SLACK = 64
 
 
-def _nobody(due: int) -> None:
+def _no_wake(due: int) -> None:
     """Ignore when the next timer is due."""
 
 
@@ -77,7 +77,7 @@ class Timers:
         self.clock = clock
         self.work = Work() if work is None else work
         self.due = NEVER
-        self.wake: Callable[[int], None] = _nobody
+        self.wake: Callable[[int], None] = _no_wake
         self._heap: list[tuple[int, int, Timer]] = []
         self._number = 0
         self._limit = _SLACK

@@ -139,7 +139,7 @@ cdef class FrameScanner:
         cdef Py_buffer view
         cdef const unsigned char* start
         cdef Py_ssize_t length, used
-        # While the view is held, nobody can resize the buffer that `start` points into.
+        # While the view is held, nothing can resize the buffer that `start` points into.
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             start = <const unsigned char*>view.buf

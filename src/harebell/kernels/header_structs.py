@@ -10,7 +10,7 @@ MESSAGE_CODE = b"\x04\x03"
 HEADERS = 0x0100
 """The flag of the application headers in the message properties."""
 NO_BODY = b"\0\0\0\x04\xff\xff\0\0"
-"""A struct that nobody sends, behind those of a transfer that has no body segment; kept with it."""
+"""A struct that no peer sends: it marks, behind the others, a transfer without a body segment."""
 _DELIVERY_WIDTHS = (0, 0, 0, 1, 1, 8, 8, 8)
 """Octets of the delivery properties before the exchange; the first three are bits."""
 

@@ -2,7 +2,7 @@
 
 The layouts are drawn in `frames.py`. `output.pyx` beside this file is the same, compiled.
 
-What a consumer is told beside what was published goes into the header table without decoding it:
+What a consumer gets beside what was published goes into the header table without decoding it:
 
     before   flags | content-type content-encoding | size entry ...       | the rest
     after    flags | content-type content-encoding | size' entry ... more | the rest

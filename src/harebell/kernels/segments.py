@@ -108,7 +108,7 @@ class SegmentScanner:
         hold: the sink sets it to have further input kept; `feed(b"")` goes on after it is unset.
         pending: assemblies that the sink has begun and not ended.
         work: counts the frames; `hold` is set when that has to stop.
-        cut: whether `hold` was set for that; whoever feeds unsets it.
+        cut: whether `hold` was set for that; the caller of `feed` unsets it.
     """
 
     def __init__(self, sink: SegmentSink) -> None:

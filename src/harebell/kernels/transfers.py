@@ -1,7 +1,7 @@
 """Output in frames of AMQP 0-10, which `segments.py` draws; `transfers.pyx` is the same, compiled.
 
 In a delivery the header is what was published, but for exchange, routing key and redelivered, which
-say what became of the message, and what only its consumer is told, which is added to the
+say what became of the message, and what only its consumer gets, which is added to the
 application headers:
 
     before   0401 ...  0403 flags ... headers: size  count  entry ...
@@ -115,13 +115,13 @@ def _delivered_header(message: Message, redelivered: bool) -> bytes:
                 out += _delivery_properties(raw, packed, at, end, message, redelivered)
             elif code == MESSAGE_CODE and more and not properties:
                 properties = True
-                out += _message_properties(raw, packed, at, end, more, _told_count(message))
+                out += _message_properties(raw, packed, at, end, more, _shown_count(message))
             else:
                 out += raw[at - 8 : end]
         if not delivery:
             out = _delivery_properties(b"", 0, 0, 0, message, redelivered) + out
         if more and not properties:
-            out += _message_properties(b"", 0, 0, 0, more, _told_count(message))
+            out += _message_properties(b"", 0, 0, 0, more, _shown_count(message))
     except UnreadableError:
         return raw
     return out
@@ -135,7 +135,7 @@ def _added_entries(message: Message) -> bytes:
     return more
 
 
-def _told_count(message: Message) -> int:
+def _shown_count(message: Message) -> int:
     return int(message.offset >= 0) + int(message.deliveries > 0)
 
 

@@ -1,4 +1,4 @@
-"""Names that nobody may declare or delete; checked before permissions."""
+"""Names that no client may declare or delete; checked before permissions."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ cdef class Router:
     cdef readonly dict exchanges
     cdef readonly dict queues
     cdef readonly dict replies
-    cdef Queue _nobody
+    cdef Queue _no_reply
     cdef readonly long long epoch
     cdef object _headers_of
     cdef public object tracer

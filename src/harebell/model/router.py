@@ -44,7 +44,7 @@ class Router:
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
         self.replies: dict[str, ReplyQueue] = {}
-        self._nobody = ReplyQueue(REPLY_PREFIX, "", {})
+        self._no_reply = ReplyQueue(REPLY_PREFIX, "", {})
         self.epoch = 0
         self._headers_of = headers_of
         self.tracer: Firehose | None = None
@@ -85,7 +85,7 @@ class Router:
         """Return the route of a direct reply; one whose consumer is gone counts as routed."""
         if not key.startswith(REPLY_PREFIX):
             return NOWHERE
-        return self.replies.get(key, self._nobody).itself
+        return self.replies.get(key, self._no_reply).itself
 
     def _walk(self, start: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
         queues: dict[Queue, None] = {}

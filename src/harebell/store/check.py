@@ -134,8 +134,8 @@ class Survey:
         for directory in [*there, *(self._store.expected.keys() - set(there))]:
             directories.setdefault(directory.partition("-")[0], []).append(directory)
         for identity, logs in directories.items():
-            nobody = ("", "", "")
-            vhost_name, name, kind = self._claims.get(identity, _OWN.get(identity, nobody))
+            unclaimed = ("", "", "")
+            vhost_name, name, kind = self._claims.get(identity, _OWN.get(identity, unclaimed))
             if vhost not in ("", vhost_name) or queue not in ("", name):
                 continue
             holding = Holding(identity, vhost_name, name, kind)

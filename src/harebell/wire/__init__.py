@@ -33,7 +33,7 @@ VERSIONS = {
     HEADER_0_10: FINAL_0_10,
     HEADER_0_10_PREVIEW: TRANSITIONAL_0_10,
 }
-"""Headers that are understood, as a listener without a word of its own takes them."""
+"""Headers that are understood, as a listener accepts them by default."""
 
 _SHOWN = {TRANSITIONAL_0_10: "AMQP 0-10 (transitional)"}
 

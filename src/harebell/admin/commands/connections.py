@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harebell.front.common.channel_like import AnyChannel
 
 OnlyVhost = Annotated[str | None, Argument("Only those of this vhost.", "NAME")]
-Reason = Annotated[str | None, Argument("What the client is told.", "TEXT")]
+Reason = Annotated[str | None, Argument("The text that the client gets.", "TEXT")]
 
 # --- connections ----------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def visible_connections(context: AdminContext, vhost: str | None) -> list[BaseCo
 
 
 def _every(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
-    """Connections by age, whoever may see them."""
+    """All connections by age, also those that the actor may not see."""
     only = None if vhost is None else context.vhost(vhost)
     found = [each for each in context.registry.connections if only is None or each.vhost is only]
     return sorted(found, key=lambda each: (each.connected_at, str(each.peer)))

@@ -199,7 +199,7 @@ def delete(
     name: str,
     vhost: InVhost = "/",
     if_empty: Annotated[bool, Argument("Only if it has no messages.")] = False,
-    if_unused: Annotated[bool, Argument("Only if nobody consumes it.")] = False,
+    if_unused: Annotated[bool, Argument("Only if it has no consumer.")] = False,
 ) -> Row:
     """Delete a queue with all its messages."""
     context.check_permission(context.vhost(vhost), "configure", "queue", name)

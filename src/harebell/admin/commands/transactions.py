@@ -132,7 +132,7 @@ def rollback(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
 
 @TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
 def forget(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
-    """Forget what was decided about a branch, when nobody will ask for it."""
+    """Forget the outcome of a branch that no coordinator will ask for."""
     from harebell.model.xa.branch import OPERATOR
 
     branches, where, found = _find(context, vhost, xid)

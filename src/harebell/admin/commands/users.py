@@ -48,7 +48,7 @@ def checked_tags(tags: list[str]) -> tuple[str, ...]:
 
 def _checked_password(context: AdminContext, name: str, password: str) -> str:
     if not password:
-        raise CommandRefused("the password is empty, and nobody could log in with it: give another")
+        raise CommandRefused("the password is empty, and no login accepts that: give another")
     complaint = context.users.complaint(name, password)
     if complaint:
         raise CommandRefused(complaint)

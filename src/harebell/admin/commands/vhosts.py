@@ -143,7 +143,7 @@ def add(
     default_queue_type: QueueType = None,
     durability: Durability = None,
 ) -> VHostRow:
-    """Add a vhost, which nobody may open until there are permissions."""
+    """Add a vhost, which no user may open until there are permissions."""
     from harebell.model.settings.metadata import Metadata
 
     checked_name(name, "vhost", VHOST_NAME_BYTES)
@@ -168,7 +168,7 @@ def set_vhost(
     default_queue_type: QueueType = None,
     durability: Durability = None,
 ) -> VHostRow:
-    """Change what a vhost is told about itself; an empty text takes it away."""
+    """Change the metadata of a vhost; an empty text removes it."""
     vhost = context.vhost(name)
     vhost.set_metadata(_changed(vhost.metadata, description, tags, default_queue_type, durability))
     context.log("info", f"the metadata of vhost '{vhost.name}' were changed")
@@ -253,7 +253,7 @@ def _trace(context: AdminContext, name: str, *, on: bool) -> Row:
 
 @TRACE.command(verb="on", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is on")
 def trace_on(context: AdminContext, vhost: ForVhost = "/") -> Row:
-    """Begin to trace a vhost, also after a restart, until it is told to stop."""
+    """Begin to trace a vhost, also after a restart, until `trace off`."""
     return _trace(context, vhost, on=True)
 
 

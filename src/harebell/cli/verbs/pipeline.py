@@ -113,7 +113,7 @@ def explain(file: Path, settings: tuple[str, ...], as_svg: bool) -> None:
 def run(
     files: tuple[Path, ...], settings: tuple[str, ...], master: str | None, metrics: str | None
 ) -> None:
-    """Run pipelines in one driver, until they end or are told to stop."""
+    """Run pipelines in one driver, until they end or are stopped."""
     with sentences():
         pipelines = [_checked(file, settings) for file in files]
     run_all(pipelines, master, metrics)
@@ -249,6 +249,6 @@ def stop(name: str, timeout: float) -> None:
     until = time.monotonic() + timeout
     while alive(directory, name):
         if time.monotonic() > until:
-            raise Failure(f"pipeline {name} was told to stop and has not ended yet")
+            raise Failure(f"pipeline {name} is stopping and has not ended yet")
         time.sleep(0.05)
     echo(f"pipeline {name} has ended")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CHECK, DUMP, REPAIR = "check", "dump", "repair"
 _COLUMNS = "{:<10} {:<28} {:<9} {:>10} {:>10} {:>12} {:>9}"
 _HEADS = ("vhost", "queue", "kind", "messages", "delivered", "size", "segments")
-_NOBODY = "(no queue)"
+_NO_QUEUE = "(no queue)"
 
 
 @click.command(cls=Verb)
@@ -48,13 +48,13 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
                 found.append(holding)
                 if action == DUMP and holding.kind != "transactions":
                     _dump(survey, holding)
-            unread = _tell_unread(found)
+            unread = _print_unread(found)
             if action == DUMP:
-                damage = _tell_damage(found, complaints, survey.remarks, err=True)
+                damage = _print_damage(found, complaints, survey.remarks, err=True)
             else:
                 _show(found)
-                damage = _tell_damage(found, complaints, survey.remarks, err=False)
-                _tell_quarantine(found, survey.quarantine(), mended=action == REPAIR)
+                damage = _print_damage(found, complaints, survey.remarks, err=False)
+                _print_quarantine(found, survey.quarantine(), mended=action == REPAIR)
     except DiskError as error:
         raise DiskFailed(str(error)) from None
     except (StoreError, OSError) as error:
@@ -129,7 +129,7 @@ def _show(found: list[Holding]) -> None:
     for holding in found:
         row = _COLUMNS.format(
             printable(holding.vhost or "-"),
-            printable(holding.name if holding.kind else _NOBODY),
+            printable(holding.name if holding.kind else _NO_QUEUE),
             holding.kind or "-",
             holding.messages,
             holding.unacknowledged,
@@ -143,7 +143,7 @@ def _show(found: list[Holding]) -> None:
     echo(f"{messages} messages, {size} in {segments} segments")
 
 
-def _tell_unread(found: list[Holding]) -> bool:
+def _print_unread(found: list[Holding]) -> bool:
     """Print the logs that cannot be read; True if there are any."""
     lines = [f"not read: {_label(holding)}: {text}" for holding in found for text in holding.unread]
     for line in lines:
@@ -151,7 +151,7 @@ def _tell_unread(found: list[Holding]) -> bool:
     return bool(lines)
 
 
-def _tell_damage(
+def _print_damage(
     found: list[Holding], complaints: list[str], remarks: list[str], *, err: bool
 ) -> bool:
     """Print damage and notes; True if there is damage."""
@@ -170,7 +170,7 @@ def _tell_damage(
     return bool(lines)
 
 
-def _tell_quarantine(found: list[Holding], there: list[str], *, mended: bool) -> None:
+def _print_quarantine(found: list[Holding], there: list[str], *, mended: bool) -> None:
     verb = "moved to" if mended else "would go to"
     for holding in found:
         for name in dict.fromkeys(holding.quarantined):

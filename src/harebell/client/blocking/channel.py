@@ -244,7 +244,7 @@ class Channel(SharedChannel):
             arguments: for example {"x-priority": 10}.
             timeout: end the iteration after this many seconds without a message.
         """
-        inbox = Inbox(self.connection, no_ack, _nobody_sleeps)
+        inbox = Inbox(self.connection, no_ack, _no_wake)
         options = {"no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
         tag = self._subscribe(queue, tag, inbox, prefetch, options, bulk=False)
         return Consumer(self, tag, inbox, timeout)
@@ -271,7 +271,7 @@ class Channel(SharedChannel):
         if self.core.sink is not None and self.core.sink is not sink:
             raise ValueError(f"channel {self.number} has another sink already")
         self.core.set_sink(sink)
-        inbox = Inbox(self.connection, no_ack, _nobody_sleeps)
+        inbox = Inbox(self.connection, no_ack, _no_wake)
         options = {"no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
         self.sinks.add(inbox)
         try:
@@ -377,5 +377,5 @@ class Channel(SharedChannel):
         self.close()
 
 
-def _nobody_sleeps() -> None:
+def _no_wake() -> None:
     """Wake nothing: the caller that waits for a delivery is the reader itself."""

@@ -161,7 +161,7 @@ class Life(Generic[C]):
             self._wrote = True
         return data
 
-    def eof(self, reason: str = "the broker closed the socket without a word") -> None:
+    def eof(self, reason: str = "the broker closed the socket without connection.close") -> None:
         """End the connection: the socket is closed or broken."""
         if self.state is ConnectionPhase.CLOSED:
             return

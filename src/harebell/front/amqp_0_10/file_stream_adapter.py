@@ -228,7 +228,7 @@ class FileStreamAdapter:
     def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
         """End the session because of a publish that had to wait."""
         self.session.current = self.session.held_command(number)
-        assert isinstance(error, Refusal | ProtocolError), "others are nobody's publish"
+        assert isinstance(error, Refusal | ProtocolError), "a publish raises no other"
         self.session.caught(error, *_PUBLISH)
 
     # --- settling deliveries --------------------------------------------------------------------

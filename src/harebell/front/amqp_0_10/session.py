@@ -261,10 +261,10 @@ class Session(SessionLayer):
     def send_completed(self) -> int:
         """Send completions, after message.accept for transfers in explicit mode."""
         if self._accepting:
-            self._tell_accepted()
+            self._send_accepted()
         return SessionLayer.send_completed(self)
 
-    def _tell_accepted(self) -> None:
+    def _send_accepted(self) -> None:
         ranges: list[tuple[int, int]] = []
         while self._accepting and self._accepting[0][0] < self.done:
             first, last, details = self._accepting.pop(0)

@@ -476,7 +476,7 @@ class Connection(BaseConnection):
             return
         self.end_channel(channel, error, text)
 
-    def may_be_told(self, error: ProtocolError) -> bool:
+    def may_get_close(self, error: ProtocolError) -> bool:
         """True if a peer gets a connection.close before its connection is open."""
         if error.code == 403:
             return "authentication_failure_close" in self.capabilities
@@ -508,7 +508,7 @@ class Connection(BaseConnection):
             return
         if counted and self.state is not ConnectionState.OPEN:
             self.remember_failure()
-        if self.state is not ConnectionState.OPEN and not self.may_be_told(error):
+        if self.state is not ConnectionState.OPEN and not self.may_get_close(error):
             self.scanner.stopped = True
             if error.code == 403:
                 self.deadline = self.now + limits.REFUSAL_PAUSE_SECONDS

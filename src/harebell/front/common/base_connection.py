@@ -41,7 +41,7 @@ from harebell.wire.v09.states import ConnectionState
 if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
-_NOBODY = User("", "")
+_NO_USER = User("", "")
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _MS = 1_000
 
@@ -151,7 +151,7 @@ class BaseConnection(FrameSink):
         self.out.postpones = True
         self.state = ConnectionState.HEADER
         self.vhost: VHost | None = None
-        self.user = _NOBODY
+        self.user = _NO_USER
         self.client_properties: Mapping[str, Any] = {}
         self.capabilities: set[str] = set()
         self.mechanism = ""

@@ -78,7 +78,8 @@ class HandshakeThrottle:
             journal(
                 "warning",
                 f"user '{user}' was refused {NEGOTIATION_FAILURES} times from "
-                f"{address or 'a local socket'}: wrong passwords are cut without a word for "
+                f"{address or 'a local socket'}: connections "
+                "with a wrong password are closed without an answer for "
                 f"{NEGOTIATION_BLOCK_SECONDS:g} s, and the right one is taken",
             )
         return False

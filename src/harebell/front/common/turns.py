@@ -52,7 +52,7 @@ class Account:
         self.queued = False
 
 
-def _nobody() -> None:
+def _no_wake() -> None:
     """Do nothing: there is no server."""
 
 
@@ -73,7 +73,7 @@ class Turns:
     def __init__(self, work: Work) -> None:
         self.work = work
         self.units = NO_LIMIT
-        self.wake: Callable[[], None] = _nobody
+        self.wake: Callable[[], None] = _no_wake
         self.current: Account | None = None
         self.crowded = False
         self._turn = 0

@@ -106,7 +106,7 @@ class Stages:
     def __init__(self, files: Files, clock: Clock, timers: Timers) -> None:
         self.room = Room()
         self.low = False
-        self.report: Callable[[str, str], None] = _to_nobody
+        self.report: Callable[[str, str], None] = _no_report
         self._files = files
         self._clock = clock
         self._timer = timers.timer(self._tend)
@@ -506,7 +506,7 @@ class Stages:
                 self.report(
                     "warning",
                     f"{_named(key, number)} of user '{key.user}' in vhost '{key.vhost}' is "
-                    f"dropped with {rows} rows: nobody has committed it",
+                    f"dropped with {rows} rows: it was not committed in time",
                 )
             else:
                 self._timer.set_earlier(due)
@@ -519,7 +519,7 @@ class Stages:
         return max(staged.touched, self._left.get(key, 0)) + self._patience() * _MS
 
 
-def _to_nobody(level: str, text: str) -> None:
+def _no_report(level: str, text: str) -> None:
     """Ignore the report."""
 
 

@@ -72,7 +72,7 @@ class SettledDelivery(NamedTuple):
 
 
 class Committer:
-    """Does the work of a branch at its commit, whoever did it first.
+    """Does the work of a branch at its commit, whichever session did it first.
 
     Args:
         promised: whether the queues have reserved room for the messages.

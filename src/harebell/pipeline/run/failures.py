@@ -28,7 +28,7 @@ _RAISED_OUTSIDE = re.compile(
 _NOISE = re.compile(r" (?:SQLSTATE: \w+|SQLSTATE: \w+\s*;.*)$")
 _LONGEST = 1_000
 _STREAMING = "sql.execution.streaming"
-_TOLD_ANYWAY = (
+_TRACEBACK_LOGGERS = (
     *(f"{_STREAMING}.{name}" for name in ("MicroBatchExecution", "runtime.MicroBatchExecution")),
     *("sql.execution.datasources.v2.AppendDataExec", "scheduler.TaskSetManager"),
     *("executor.Executor", "util.Utils"),
@@ -50,7 +50,7 @@ def hush(session: Any = None) -> None:
     jvm = getattr(session, "_jvm", None)
     if jvm is not None:
         log4j = jvm.org.apache.logging.log4j
-        for name in _TOLD_ANYWAY:
+        for name in _TRACEBACK_LOGGERS:
             log4j.core.config.Configurator.setLevel(f"org.apache.spark.{name}", log4j.Level.OFF)
 
 

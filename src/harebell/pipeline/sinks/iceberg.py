@@ -3,7 +3,7 @@
 Spark computes the rows; pyiceberg writes the files where the catalog has the table, and commits
 them together with the number of the batch:
 
-    snapshot summary   harebell.query, harebell.batch           for whoever looks
+    snapshot summary   harebell.query, harebell.batch           for other readers
     table property     harebell.batch.<key of the sink>         survives expired snapshots
 
 A batch whose number is in the table's properties is not written again. One micro-batch passes

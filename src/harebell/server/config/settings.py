@@ -282,13 +282,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "anonymous_login_user",
         text,
-        "User that everybody is who logs in with SASL ANONYMOUS; without it nobody can.",
+        "User of logins with SASL ANONYMOUS; without it they are refused.",
         reloads=True,
     ),
     Setting(
         "loopback_users",
         names,
-        "Users who may log in from this machine only; none for nobody.",
+        "Users who may log in from this machine only; none for no user.",
         reloads=True,
     ),
     Setting(
@@ -471,7 +471,7 @@ SETTINGS: tuple[Setting, ...] = (
         switch,
         "Whether definitions that were loaded before are not loaded again.",
     ),
-    Setting("compat_product", text, "Product that clients are told they are connected to."),
+    Setting("compat_product", text, "Product name that clients get."),
     Setting("compat_version", version, "Version of that product."),
     Setting(
         "message_interceptors_incoming_set_header_timestamp_overwrite",

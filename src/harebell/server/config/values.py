@@ -272,7 +272,7 @@ def _path(value: str | os.PathLike[str]) -> Path:
     try:
         return Path(value).expanduser().absolute()
     except RuntimeError:
-        raise ValueError("must be a path that can be used (nobody knows that home)") from None
+        raise ValueError("must be a path that can be used (there is no such home)") from None
 
 
 def _asked(question: Callable[[], bool]) -> bool:

@@ -94,7 +94,7 @@ def password_of(
     Args:
         address: the server.
         environ: the environment.
-        ask: asks the user with a text; returns None where nobody can be asked.
+        ask: asks the user with a text; returns None where there is no terminal.
 
     Raises:
         ServerError: there is none, or its file cannot be read.

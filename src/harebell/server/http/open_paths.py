@@ -82,7 +82,7 @@ async def logged_in(body: bytes, logins: Logins, address: str, *, tls: bool) -> 
     """Answer a form with a user and a password.
 
     The cookie `auth` is for the web page, which sends its value in the header `authorization`. As
-    on RabbitMQ, the cookie itself logs nobody in.
+    on RabbitMQ, the cookie alone does not authenticate.
 
     Args:
         body: the form.

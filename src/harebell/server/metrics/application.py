@@ -4,8 +4,8 @@
         /metrics/memory-breakdown
     GET /health/live  /health/ready
 
-Nobody logs in: there are no bodies and no passwords in the answers, and nothing can be changed. A
-document is sent while it is made; between two slices the event loop does other things.
+There is no login: answers have no bodies and no passwords, and nothing can be changed. A document
+is sent while it is made; between two slices the event loop does other things.
 """
 
 from __future__ import annotations

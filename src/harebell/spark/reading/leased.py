@@ -365,7 +365,7 @@ class LeasedReader:
         made = self._connection.made
         claim = self._found(group, max_messages, byte_count)
         if self._connection.made != made:
-            return self._told_again(here, group)
+            return self._claimed_before(here, group)
         return here if claim is None else self._taken(here, group, claim)
 
     def _taken(self, here: ClaimOffset, group: _Group, claim: ClaimInfo) -> ClaimOffset:
@@ -376,7 +376,7 @@ class LeasedReader:
             self._left -= claim.messages
         return replace(here, claim=claim.number)
 
-    def _told_again(self, here: ClaimOffset, known: _Group) -> ClaimOffset:
+    def _claimed_before(self, here: ClaimOffset, known: _Group) -> ClaimOffset:
         """Find a claim whose answer was lost with the connection."""
         group = self._open(known.name)
         if group.generation != known.generation:

@@ -114,7 +114,7 @@ def _loopback() -> Finding:
 
 def _memory() -> Finding:
     if not _MEMINFO.exists():
-        return Finding("memory", NOTE, "cannot be told here")
+        return Finding("memory", NOTE, "not known here")
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", _MEMINFO.read_text(), re.MULTILINE)
     available = 0 if match is None else int(match[1]) * 1024
     text = f"{available / 2**30:.1f} GiB available"

@@ -100,7 +100,7 @@ class Dissector:
             numbers = " ".join(str(octet) for octet in data[4:_HEADER])
             yield Event(kinds.HEADER, True, len(data), text=f"AMQP {numbers} is not read here")
         elif data[0] in _TLS:
-            text = "it is encrypted (TLS): only its length can be told"
+            text = "it is encrypted (TLS): only its length is known"
             yield Event(kinds.UNREADABLE, True, len(data), text=text)
         else:
             text = f"it is no AMQP: {data[:_TEXT]!r}"

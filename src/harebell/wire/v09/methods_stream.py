@@ -1,6 +1,6 @@
 """The methods of class `stream` as typed values; see `harebell.wire.v09.methods`.
 
-The class is one of 0-8, 0-9 and transitional 0-10: packets of data that nobody acknowledges, at a
+The class is one of 0-8, 0-9 and transitional 0-10: packets of data without acknowledgements, at a
 rate that their consumer chooses.
 """
 

@@ -228,7 +228,7 @@ def test_a_socket_that_ends_without_a_word_is_a_lost_connection(version: Version
 
 def test_a_socket_that_ends_before_the_handshake_is_no_connection(version: Version) -> None:
     version.core.eof()
-    with pytest.raises(ConnectionFailed, match=r"without a word.*broker\.example"):
+    with pytest.raises(ConnectionFailed, match=r"without connection.close.*broker\.example"):
         version.core.opened.value()
 
 

@@ -80,7 +80,7 @@ def test_who_may_be_told_before_the_connection_is_open(
     peer = World().connect()
     peer.give(HEADER_0_9_1)
     peer.connection.capabilities = capabilities
-    assert peer.connection.may_be_told(ProtocolError(code, "x")) is told
+    assert peer.connection.may_get_close(ProtocolError(code, "x")) is told
 
 
 def test_the_log_says_where_an_unexpected_error_happened() -> None:

@@ -82,9 +82,9 @@ def test_refused_logins_count_by_address_and_user_and_block_no_address() -> None
     assert [
         (
             "warning",
-            f"user 'ann' was refused {NEGOTIATION_FAILURES} times from 10.0.0.1: wrong passwords "
-            f"are cut without a word for {NEGOTIATION_BLOCK_SECONDS:g} s, and the right one is "
-            "taken",
+            f"user 'ann' was refused {NEGOTIATION_FAILURES} times from 10.0.0.1: connections "
+            "with a wrong password are closed without an answer for "
+            f"{NEGOTIATION_BLOCK_SECONDS:g} s, and the right one is taken",
         )
     ] == LINES
     assert all(refuse(offenders, "ann", 3))

@@ -96,7 +96,7 @@ def test_a_password_has_no_flag_and_is_not_shown() -> None:
         ("default_user", "", "text of 1 to 255 octets"),
         ("data_dir", " ", "the path of a directory"),
         ("data_dir", "/tmp/" + "long" * 100, "a path that can be used (File name too long)"),
-        ("data_dir", "~no-such-user/data", "a path that can be used (nobody knows that home)"),
+        ("data_dir", "~no-such-user/data", "a path that can be used (there is no such home)"),
         ("tls_cert", "/tmp/" + "long" * 100, "a path that can be used (File name too long)"),
         ("tls_cert", "no/such/file.pem", "there is no file"),
     ],
