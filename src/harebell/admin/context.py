@@ -232,12 +232,12 @@ def checked_name(name: str, what: str, limit: int) -> str:
     Raises:
         CommandRefused: it is empty or too long.
     """
-    octets = len(name.encode())
-    if not octets:
+    size = len(name.encode())
+    if not size:
         raise CommandRefused(f"the name of a {what} must not be empty: give one")
-    if octets > limit:
+    if size > limit:
         raise CommandRefused(
-            f"the name of the {what} has {octets} octets, at most {limit} are allowed: shorten it"
+            f"the name of the {what} has {size} octets, at most {limit} are allowed: shorten it"
         )
     return name
 

@@ -73,7 +73,7 @@ def rate(value: Any) -> str:
     return f"{number:.1f}" if 0 < number < 10 else amount(number)
 
 
-def octets(value: Any) -> str:
+def size_text(value: Any) -> str:
     """Format a size in at most six characters."""
     size = float(value or 0)
     for unit in ("B", "K", "M", "G", "T"):
@@ -108,7 +108,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("OUT/S", "deliver_rate", 7, rate, 1),
         Column("ACK/S", "ack_rate", 7, rate, 4),
         Column("AGE", "oldest_seconds", 6, age, 3),
-        Column("BYTES", "message_bytes", 7, octets, 4),
+        Column("BYTES", "message_bytes", 7, size_text, 4),
         Column("CONS", "consumers", 5, amount, 3),
     ),
     CONNECTIONS: (
@@ -117,8 +117,8 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("VHOST", "vhost", 10, text, 4),
         Column("STATE", "state", 8, text, 1),
         Column("CHANNELS", "channels", 8, amount, 2),
-        Column("IN/S", "recv_rate", 8, octets, 1),
-        Column("OUT/S", "send_rate", 8, octets, 1),
+        Column("IN/S", "recv_rate", 8, size_text, 1),
+        Column("OUT/S", "send_rate", 8, size_text, 1),
     ),
 }
 SORTS: dict[str, tuple[str, str]] = {
@@ -307,8 +307,8 @@ def _head(before: Sample, after: Sample, width: int, *, colour: bool) -> Iterabl
         f"ready {amount(sums['messages_ready'])}  "
         f"unacked {amount(sums['messages_unacknowledged'])}  in {rate(sums['publish_rate'])}/s  "
         f"out {rate(sums['deliver_rate'])}/s  ack {rate(sums['ack_rate'])}/s  "
-        f"memory {octets(overview['memory_used_bytes'])}  "
-        f"disk free {octets(overview['disk_free_bytes'])}",
+        f"memory {size_text(overview['memory_used_bytes'])}  "
+        f"disk free {size_text(overview['disk_free_bytes'])}",
         width,
     )
     if short:

@@ -132,7 +132,7 @@ class Message(Content):
         **properties: Any,
     ) -> None:
         super().__init__(
-            octets(body), exchange or "", routing_key or "", encode_arguments(properties)
+            body_bytes(body), exchange or "", routing_key or "", encode_arguments(properties)
         )
         self.has_exchange = exchange is not None
         self.has_routing_key = routing_key is not None
@@ -174,7 +174,7 @@ class Delivered(Content):
         self.message_count = message_count
 
 
-def octets(body: Body) -> bytes:
+def body_bytes(body: Body) -> bytes:
     """Return the body as bytes.
 
     Raises:
@@ -201,7 +201,7 @@ def outgoing(
         arguments: properties by name; not used for a message, which has its own.
     """
     if not isinstance(body, Message):
-        return WireMessage(exchange, routing_key, encode_arguments(arguments), octets(body))
+        return WireMessage(exchange, routing_key, encode_arguments(arguments), body_bytes(body))
     if arguments:
         raise TypeError("a Message brings its own properties: give them to Message(...)")
     return WireMessage(
@@ -223,7 +223,7 @@ def outgoing_item(
         return WireMessage(exchange, routing_key, encoded, item)
     if isinstance(item, tuple):
         key, body = item
-        return WireMessage(exchange, key, encoded, octets(body))
+        return WireMessage(exchange, key, encoded, body_bytes(body))
     return outgoing(item, exchange, routing_key, arguments)
 
 

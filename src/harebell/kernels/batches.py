@@ -127,16 +127,16 @@ class BatchBuilder:
         self._byte_count = 0
         self._scanned = 0
 
-    def limit(self, rows: int, octets: int, scanned: int) -> None:
+    def limit(self, rows: int, byte_count: int, scanned: int) -> None:
         """Say when the batch is full.
 
         Args:
             rows: with so many rows.
-            octets: with rows of so many octets.
+            byte_count: with rows of so many octets.
             scanned: when so many octets were looked at, in the batch or not.
         """
         self._max_rows = rows
-        self._max_bytes = octets
+        self._max_bytes = byte_count
         self._max_scanned = scanned
 
     def filter(self, key: bytes | None, prefix: bool, since: int, until: int) -> None:
@@ -220,8 +220,8 @@ class BatchBuilder:
         self._byte_count += _ROW_BYTES
         for name, column in self._by_name.items():
             if name in values:
-                value, octets = values[name]
-                self._byte_count += octets
+                value, byte_count = values[name]
+                self._byte_count += byte_count
                 _add(column, value)
         if self._reads_properties:
             self._add_properties(raw, again)

@@ -123,10 +123,10 @@ cdef class BatchBuilder:
         self._byte_count = 0
         self._scanned = 0
 
-    def limit(self, Py_ssize_t rows, Py_ssize_t octets, Py_ssize_t scanned):
+    def limit(self, Py_ssize_t rows, Py_ssize_t byte_count, Py_ssize_t scanned):
         """Set when the batch is full."""
         self._max_rows = rows
-        self._max_bytes = octets
+        self._max_bytes = byte_count
         self._max_scanned = scanned
 
     def filter(self, bytes key, bint prefix, long long since, long long until):

@@ -30,14 +30,14 @@ class GatheredBody:
         self.size += len(piece)
         return 0
 
-    def shrink(self, octets: int) -> bool:
+    def shrink(self, byte_count: int) -> bool:
         """Free the last octets of a body that is dropped; False when nothing is left."""
-        self.size = max(self.size - octets, 0)
+        self.size = max(self.size - byte_count, 0)
         del self._data[self.size :]
         return self.size > 0
 
     def take(self) -> bytes:
         """The whole body; nothing is left here."""
-        octets, self._data = bytes(self._data), bytearray()
+        body, self._data = bytes(self._data), bytearray()
         self.size = 0
-        return octets
+        return body

@@ -290,9 +290,9 @@ def _read_transfer(command: bytes) -> tuple[int, str]:
     return flags, destination
 
 
-def _text(octets: bytes) -> str:
+def _text(data: bytes) -> str:
     try:
-        return octets.decode()
+        return data.decode()
     except UnicodeDecodeError:
         raise UnreadableError from None
 

@@ -23,6 +23,6 @@ cdef class SettledBitmap:
         long long end,
         long long stop,
         long long messages,
-        long long octets,
+        long long byte_count,
     )
     cpdef bytes ranges(self)

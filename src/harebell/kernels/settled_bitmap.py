@@ -105,7 +105,7 @@ class SettledBitmap:
         return self.first + min(index, self.count)
 
     def reach(
-        self, position: int, end: int, stop: int, messages: int, octets: int
+        self, position: int, end: int, stop: int, messages: int, byte_count: int
     ) -> tuple[int, int, int]:
         """How far so many messages go, or so many octets, from `position` on.
 
@@ -114,7 +114,7 @@ class SettledBitmap:
             end: the position to stop at.
             stop: where the records of the segment end in its file.
             messages: at most.
-            octets: stop before more than these; -1 for any number.
+            byte_count: stop before more than these; -1 for any number.
 
         Returns:
             The position behind the last message that counts, how many do, and their octets.
@@ -129,7 +129,7 @@ class SettledBitmap:
                     behind += 1
                 after = self._offsets[behind] if behind < self.count else stop
                 size = after - self._offsets[index]
-                if 0 <= octets < total + size:
+                if 0 <= byte_count < total + size:
                     break
                 total += size
                 count += 1

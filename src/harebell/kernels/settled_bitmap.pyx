@@ -134,7 +134,7 @@ cdef class SettledBitmap:
         long long end,
         long long stop,
         long long messages,
-        long long octets,
+        long long byte_count,
     ):
         cdef long long index = max(position - self.first, self._front)
         cdef long long limit = min(end - self.first, self.count)
@@ -150,7 +150,7 @@ cdef class SettledBitmap:
                     behind += 1
                 size = (self._offsets[behind] if behind < self.count else stop)
                 size -= self._offsets[index]
-                if 0 <= octets and octets < total + size:
+                if 0 <= byte_count and byte_count < total + size:
                     break
                 total += size
                 count += 1

@@ -38,7 +38,7 @@ from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.client_service import STOPPED, ClientService
-from harebell.server.config import Config, Configuration, default_password, memory_octets
+from harebell.server.config import Config, Configuration, default_password, memory_bytes
 from harebell.server.config.shown import shown_values
 from harebell.server.control import server as control_server
 from harebell.server.control.dispatcher import Dispatcher
@@ -106,7 +106,7 @@ class App:
         self.node = node_name(config)
         self.logger = PublishedLog(logger, self.loop, config, self.node)
         self.started_at = self.clock()
-        gauge = Gauge(memory_octets(config.memory_high_watermark))
+        gauge = Gauge(memory_bytes(config.memory_high_watermark))
         self.storage = Storage(config, gauge, self.logger.write, self._time)
         self.wall = self.storage.wall
         segments, self.max_connections = shares(max_open())

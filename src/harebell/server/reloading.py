@@ -14,7 +14,7 @@ import msgspec
 
 from harebell.base.names import did_you_mean
 from harebell.model.settings.ceilings import Ceilings
-from harebell.server.config import Config, Configuration, memory_octets
+from harebell.server.config import Config, Configuration, memory_bytes
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.setting import Setting
 from harebell.server.config.settings import ALIASES, BY_NAME, SETTINGS
@@ -209,7 +209,7 @@ def _ceilings(app: Running, config: Config) -> None:
 
 
 def _memory(app: Running, config: Config) -> None:
-    app.broker.gauge.set_high(memory_octets(config.memory_high_watermark))
+    app.broker.gauge.set_high(memory_bytes(config.memory_high_watermark))
     app.registry.relieve()
 
 

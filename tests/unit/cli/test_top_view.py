@@ -13,8 +13,8 @@ from harebell.cli.top_view import (
     amount,
     as_json,
     lines,
-    octets,
     rows_of,
+    size_text,
 )
 
 OVERVIEW: Row = {
@@ -137,7 +137,7 @@ def test_moving_stops_at_the_last_row() -> None:
 
 def test_numbers_are_short() -> None:
     assert [amount(each) for each in (0, 9999, 10_000, 12_000_000)] == ["0", "9999", "10k", "12M"]
-    assert octets(10_240 * 1024) == "10M"
+    assert size_text(10_240 * 1024) == "10M"
     assert [age(None), age(59), age(7200), age(3 * 86_400)] == ["-", "59s", "2h", "3d"]
 
 

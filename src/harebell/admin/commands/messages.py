@@ -38,7 +38,7 @@ READ = "read"
 READY = "ready"
 ALL = "all"
 _MS = 1000
-_OCTETS_PER_UNIT = 256
+_BYTES_PER_UNIT = 256
 _DIGITS = 18
 NO_PROPERTIES: dict[str, Any] = {}
 _PERSISTENT = 2
@@ -221,8 +221,8 @@ class _Browsing:
             if browsed is not None and self._shows(browsed):
                 rows.append(self._row(browsed, encoding, truncate))
                 self._left -= 1
-                octets = min(len(browsed.message.body), truncate)
-                units += BROWSE_ROW_UNITS + octets // _OCTETS_PER_UNIT
+                shown_bytes = min(len(browsed.message.body), truncate)
+                units += BROWSE_ROW_UNITS + shown_bytes // _BYTES_PER_UNIT
             if browsed is not None and self._condition is not None:
                 units += self._condition.units(browsed.message)
             if units >= BROWSE_SLICE_UNITS:

@@ -234,10 +234,10 @@ def stats_of(context: AdminContext, vhosts: list[VHost]) -> dict[str, Row]:
     found = {}
     for name, each in counters.items():
         series = context.statistics.series(name)
-        octets = {"recv_oct": traffic[name].recv_oct, "send_oct": traffic[name].send_oct}
+        passed = {"recv_oct": traffic[name].recv_oct, "send_oct": traffic[name].send_oct}
         found[name] = {
             "message_stats": message_stats(each, series),
-            **with_details(octets, series),
+            **with_details(passed, series),
             **{f"{length}_details": details(series, length, None, 0) for length in _LENGTHS},
         }
     return found

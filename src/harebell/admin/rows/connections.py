@@ -73,7 +73,7 @@ def connection_row(
     state = connection.state.value
     given, session = connection.client_properties.get("connection_name"), peer.session
     age = context.clock() - connection.connected_at
-    octets = with_details(
+    passed = with_details(
         {"recv_oct": traffic.recv_oct, "send_oct": traffic.send_oct},
         context.statistics.series(connection),
         wanted,
@@ -101,11 +101,11 @@ def connection_row(
         "auth_mechanism": connection.mechanism,
         "node": context.broker.events.node,
         "type": "network",
-        "recv_oct": octets["recv_oct"],
-        "recv_oct_details": octets.get("recv_oct_details", {}),
+        "recv_oct": passed["recv_oct"],
+        "recv_oct_details": passed.get("recv_oct_details", {}),
         "recv_cnt": traffic.recv_cnt,
-        "send_oct": octets["send_oct"],
-        "send_oct_details": octets.get("send_oct_details", {}),
+        "send_oct": passed["send_oct"],
+        "send_oct_details": passed.get("send_oct_details", {}),
         "send_cnt": traffic.send_cnt,
         "send_pend": connection.out.size,
         "ssl_protocol": None if session is None else session.protocol,

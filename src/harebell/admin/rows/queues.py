@@ -95,7 +95,7 @@ def queue_row(
     unacked = queue.unacked
     delayed = queue.delayed_count()
     total = ready + unacked + delayed + queue.leased
-    octets = queue.byte_count()
+    byte_count = queue.byte_count()
     owner: Any = queue.owner
     series = context.statistics.series(queue)
     working = _utilisation(queue, ready)
@@ -135,12 +135,12 @@ def queue_row(
         ),
         "single_active_consumer_tag": queue.consumers.active_tag(),
         "head_message_timestamp": None,
-        "memory": _OBJECT_BYTES + (0 if queue.durable else octets),
-        "message_bytes": octets,
-        "message_bytes_ready": _share(octets, ready, total),
-        "message_bytes_unacknowledged": _share(octets, unacked, total),
-        "message_bytes_ram": 0 if queue.durable else octets,
-        "message_bytes_persistent": octets if queue.durable else 0,
+        "memory": _OBJECT_BYTES + (0 if queue.durable else byte_count),
+        "message_bytes": byte_count,
+        "message_bytes_ready": _share(byte_count, ready, total),
+        "message_bytes_unacknowledged": _share(byte_count, unacked, total),
+        "message_bytes_ram": 0 if queue.durable else byte_count,
+        "message_bytes_persistent": byte_count if queue.durable else 0,
         "message_bytes_paged_out": 0,
         "messages_ram": in_memory,
         "messages_ready_ram": 0 if queue.durable else ready,
@@ -195,9 +195,9 @@ def _policy_name(policy: Any) -> str:
     return "" if policy is None else str(policy.name)
 
 
-def _share(octets: int, part: int, whole: int) -> int:
+def _share(byte_count: int, part: int, whole: int) -> int:
     """Return the bytes of a part of the messages, which are taken to be of one size."""
-    return octets * part // whole if whole else 0
+    return byte_count * part // whole if whole else 0
 
 
 def _utilisation(queue: Queue, ready: int) -> float:

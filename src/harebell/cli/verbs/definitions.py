@@ -25,15 +25,15 @@ def _export(
 
     broker = RunningBroker(data_dir, config_file, as_json)
     answer = broker.ask("definitions.export", _only(vhost))
-    octets = msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n"
+    data = msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n"
     if file == _STANDARD:
-        echo(octets.decode(), nl=False)
+        echo(data.decode(), nl=False)
         return
     try:
         # The file has password hashes, so it is created with mode 0600 before anything is written.
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY)
         with os.fdopen(handle, "wb") as out:
-            out.write(octets)
+            out.write(data)
     except OSError as error:
         raise Failure(f"cannot write {file}: {error.strerror or error}") from None
     broker.print_done({"file": file, **counts(answer)}, f"definitions were written to {file}")

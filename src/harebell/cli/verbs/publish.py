@@ -165,8 +165,8 @@ def bodies_of(body: str | None, files: tuple[str, ...], lines: bool) -> Iterator
     """
     if body is not None:
         # Python decodes arguments that are not UTF-8 with surrogates; restore the original bytes.
-        octets = body.encode("utf-8", "surrogateescape")
-        yield from octets.splitlines() if lines else (octets,)
+        data = body.encode("utf-8", "surrogateescape")
+        yield from data.splitlines() if lines else (data,)
         return
     for name in files or (_STDIN,):
         try:

@@ -58,7 +58,7 @@ def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: fl
 def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
     """Return names and values of the figures for users."""
     used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
-    share = f" ({100 * used / high:.0f}% of {octets(high)})" if high else ""
+    share = f" ({100 * used / high:.0f}% of {size_text(high)})" if high else ""
     lags = [(say, f"{1000 * overview[name]:.1f} ms") for name, say in _LAGS if name in overview]
     alarm = "; publishers are blocked" if overview["memory_alarm"] else ""
     return [
@@ -76,7 +76,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("messages ready", str(overview["messages_ready"])),
         ("messages unacked", str(overview["messages_unacknowledged"])),
         ("messages leased", str(overview["messages_leased"])),
-        ("message memory", f"{octets(used)}{share}{alarm}"),
+        ("message memory", f"{size_text(used)}{share}{alarm}"),
         ("disk free", _disk(overview)),
         ("damage", _damage(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
@@ -95,9 +95,9 @@ def _states(overview: dict[str, Any]) -> list[str]:
 def _disk(overview: dict[str, Any]) -> str:
     """Describe the free space, the limit, and what publishers are blocked by."""
     limit = overview["disk_free_limit_bytes"]
-    shown = octets(overview["disk_free_bytes"])
+    shown = size_text(overview["disk_free_bytes"])
     if limit:
-        shown += f" (at least {octets(limit)})"
+        shown += f" (at least {size_text(limit)})"
     short = " & ".join(name for name in overview["shortages"] if name != "memory")
     return f"{shown}; low on {short}, publishers are blocked" if short else shown
 
@@ -113,7 +113,7 @@ def _damage(overview: dict[str, Any]) -> str:
     return "; ".join(parts) or "none"
 
 
-def octets(count: int) -> str:
+def size_text(count: int) -> str:
     """Format a size with a unit."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -15,7 +15,7 @@ from harebell.base.errors import DiskError, StoreError
 from harebell.base.limits import EXIT_DISK
 from harebell.base.printable import printable
 from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, echo
-from harebell.cli.verbs.status import octets
+from harebell.cli.verbs.status import size_text
 
 if TYPE_CHECKING:
     from harebell.store.check import Holding, Survey
@@ -133,12 +133,12 @@ def _show(found: list[Holding]) -> None:
             holding.kind or "-",
             holding.messages,
             holding.unacknowledged,
-            octets(holding.byte_count),
+            size_text(holding.byte_count),
             holding.segments,
         )
         echo(row.rstrip())
     messages = sum(holding.messages for holding in found)
-    size = octets(sum(holding.byte_count for holding in found))
+    size = size_text(sum(holding.byte_count for holding in found))
     segments = sum(holding.segments for holding in found)
     echo(f"{messages} messages, {size} in {segments} segments")
 

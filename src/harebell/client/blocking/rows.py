@@ -61,12 +61,12 @@ class RowPublisher:
         if len(self.returned) < self.keep_returned:
             self.returned.append(error)
 
-    def publish(self, rows: Rows, octets: int, first: int, end: int) -> int:
+    def publish(self, rows: Rows, byte_count: int, first: int, end: int) -> int:
         """Publish some of the rows of a batch, as the window allows.
 
         Args:
             rows: the batch.
-            octets: size of the batch in bytes.
+            byte_count: size of the batch in bytes.
             first: the first row.
             end: the row after the last.
 
@@ -78,7 +78,7 @@ class RowPublisher:
             AMQPError: the channel or the connection ended, or no confirm arrived in time.
         """
         # One block of output at a time, so that the broker works while the next one is built.
-        step = max(1, ROWS_PER_PUBLISH_BYTES * rows.rows // max(1, octets))
+        step = max(1, ROWS_PER_PUBLISH_BYTES * rows.rows // max(1, byte_count))
         end = min(end, first + step, first + self._window)
         self.settle(self._window - (end - first))
         self.tally.count(self._channel.core.publish_rows(rows, self._flags, first, end))

@@ -15,7 +15,7 @@ from typing import Any
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
 from harebell.client.errors import AMQPError, CallTimeout, ConnectionLost, PublishReturned
-from harebell.client.message import Body, Delivered, encode_once, octets
+from harebell.client.message import Body, Delivered, body_bytes, encode_once
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.confirms import MANDATORY
 from harebell.client.protocol.v09.channel import CoreChannel
@@ -69,7 +69,7 @@ class Requests:
         self._made += 1
         number = f"{self._nonce}.{self._made}"
         encoded = encode_once(properties | {"correlation_id": number, "reply_to": reply_to})
-        message = WireMessage(exchange, routing_key, encoded, octets(body))
+        message = WireMessage(exchange, routing_key, encoded, body_bytes(body))
         confirm = core.publish_one(message, self._flags)
         call: Call[Reply] = Call()
         self._waiting[number] = call

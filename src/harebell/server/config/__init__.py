@@ -21,7 +21,7 @@ from harebell.base.hash_names import SCRYPT
 from harebell.front.common.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.settings import CONFIG_VARIABLE, SETTINGS
-from harebell.server.config.values import Place, machine_memory_octets
+from harebell.server.config.values import Place, machine_memory_bytes
 from harebell.server.net.certificate import DISTINGUISHED_NAME
 
 PLAINTEXT = "$time [$level] $pid $msg"
@@ -44,8 +44,8 @@ __all__ = [
     "default_data_dir",
     "default_password",
     "load",
-    "machine_memory_octets",
-    "memory_octets",
+    "machine_memory_bytes",
+    "memory_bytes",
     "read_configuration",
 ]
 
@@ -308,16 +308,16 @@ def default_password(config: Config) -> str:
     return secret_of(Path(config.default_pass_file), "default_pass_file")
 
 
-def memory_octets(high_watermark: float | int, machine_octets: int | None = None) -> int:
+def memory_bytes(high_watermark: float | int, machine_bytes: int | None = None) -> int:
     """Return the memory watermark in bytes.
 
     Args:
         high_watermark: a fraction of the memory (float) or bytes (int), as in `Config`.
-        machine_octets: the total memory in bytes; None to query the system.
+        machine_bytes: the total memory in bytes; None to query the system.
     """
     if isinstance(high_watermark, int):
         return high_watermark
-    total = machine_memory_octets() if machine_octets is None else machine_octets
+    total = machine_memory_bytes() if machine_bytes is None else machine_bytes
     return int(total * high_watermark)
 
 

@@ -23,7 +23,7 @@ from harebell.server.config.rabbitmq_reasons import reason_of
 from harebell.server.config.values import (
     PORT_MAX,
     Place,
-    machine_memory_octets,
+    machine_memory_bytes,
     rabbitmq_size,
     switch,
 )
@@ -316,7 +316,7 @@ def _flag(line: Line) -> bool:
         raise _wrong(line, "true or false") from None
 
 
-def _octets(line: Line) -> int:
+def _byte_count(line: Line) -> int:
     found = rabbitmq_size(line.value)
     if found is None:
         raise _wrong(line, "a size such as 2GB or 512MiB")
@@ -552,7 +552,7 @@ _POLICY_NUMBERS = (
 def _default_policy(translation: Translation, line: Line, found: tuple[str, ...]) -> None:
     value: Any = line.value
     if found[1] in _POLICY_NUMBERS:
-        value = _octets(line)
+        value = _byte_count(line)
     elif found[1] in ("expires", "message_ttl"):
         value = _milliseconds(line)
     elif found[1] not in ("vhost_pattern", "queue_pattern", "apply_to"):
@@ -623,24 +623,24 @@ def _memory_share(translation: Translation, line: Line, _found: tuple[str, ...])
 
 @_rule("vm_memory_high_watermark.absolute", sets=("memory_high_watermark",))
 def _memory_size(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
-    translation.put("memory_high_watermark", _octets(line), line)
+    translation.put("memory_high_watermark", _byte_count(line), line)
 
 
 @_rule("total_memory_available_override_value", sets=("memory_high_watermark",))
 def _total_memory(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
-    translation.put("_total_memory", _octets(line), line)
+    translation.put("_total_memory", _byte_count(line), line)
 
 
 @_rule("disk_free_limit.absolute", sets=("disk_free_limit",))
 def _disk_size(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
-    translation.put("disk_free_limit", _octets(line), line)
+    translation.put("disk_free_limit", _byte_count(line), line)
 
 
 @_rule("disk_free_limit.relative", sets=("disk_free_limit",))
 def _disk_share(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
     # RabbitMQ's share is of the memory, and may be more than 1.
     share = _share(line, maximum=1000.0)
-    translation.put("disk_free_limit", int(share * machine_memory_octets()), line)
+    translation.put("disk_free_limit", int(share * machine_memory_bytes()), line)
 
 
 def _share(line: Line, maximum: float) -> float:
@@ -732,7 +732,7 @@ def _file(translation: Translation, line: Line, _found: tuple[str, ...]) -> None
 
 @_rule("log.file.rotation.size", sets=("log_file_rotation_size",))
 def _rotation_size(translation: Translation, line: Line, _found: tuple[str, ...]) -> None:
-    translation.put("log_file_rotation_size", _octets(line), line)
+    translation.put("log_file_rotation_size", _byte_count(line), line)
 
 
 @_rule("log.file.rotation.date", sets=("log_file_rotation_date",))

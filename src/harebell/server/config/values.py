@@ -75,7 +75,7 @@ class Place(NamedTuple):
     file: str = ""
 
 
-def machine_memory_octets(cgroup_limit: str = "/sys/fs/cgroup/memory.max") -> int:
+def machine_memory_bytes(cgroup_limit: str = "/sys/fs/cgroup/memory.max") -> int:
     """Return the memory of the machine, or the limit of the cgroup if that is less, in bytes."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
@@ -123,7 +123,7 @@ def seconds(low: float, high: float) -> Reader:
     return read
 
 
-def _octets(value: Any) -> int | None:
+def _byte_count(value: Any) -> int | None:
     """Parse a size in bytes; None if it is invalid."""
     if isinstance(value, bool):
         return None
@@ -140,10 +140,10 @@ def size(low: int, high: int) -> Reader:
     allowed = f"must be a size from {low} to {high} octets, such as {high} or 128KiB"
 
     def read(value: Any) -> int:
-        octets = _octets(value)
-        if octets is None or not low <= octets <= high:
+        byte_count = _byte_count(value)
+        if byte_count is None or not low <= byte_count <= high:
             raise ValueError(allowed)
-        return octets
+        return byte_count
 
     return read
 
@@ -153,7 +153,7 @@ def share_or_size(of: str, example: str) -> Reader:
     allowed = f"must be a share of {of}, or a size, such as {example}"
 
     def read(value: Any) -> float | int:
-        found = _share_or_octets(value)
+        found = _share_or_bytes(value)
         if found is None:
             raise ValueError(allowed)
         return found
@@ -161,7 +161,7 @@ def share_or_size(of: str, example: str) -> Reader:
     return read
 
 
-def _share_or_octets(value: Any) -> float | int | None:
+def _share_or_bytes(value: Any) -> float | int | None:
     text = value.strip() if isinstance(value, str) else value
     if isinstance(text, str) and re.fullmatch(r"\d+(\.\d+)?%", text):
         text = float(text[:-1]) / 100
@@ -169,10 +169,10 @@ def _share_or_octets(value: Any) -> float | int | None:
         text = float(text)
     if isinstance(text, float) and 0 < text <= 1:
         return text
-    octets = None if isinstance(text, float) else _octets(text)
-    if octets == 1:
+    byte_count = None if isinstance(text, float) else _byte_count(text)
+    if byte_count == 1:
         return 1.0
-    return octets if octets is not None and octets > 1 else None
+    return byte_count if byte_count is not None and byte_count > 1 else None
 
 
 watermark = share_or_size("the machine's memory, such as 0.4 or 40%", "512MiB")

@@ -67,10 +67,10 @@ def socket_path(data_dir: Path) -> Path:
         ControlError: the path is too long for the address of a unix socket.
     """
     path = data_dir / SOCKET_NAME
-    octets = len(os.fsencode(path))
-    if octets > CONTROL_PATH_BYTES:
+    size = len(os.fsencode(path))
+    if size > CONTROL_PATH_BYTES:
         raise ControlError(
-            f"the path {path} has {octets} octets, and the system takes {CONTROL_PATH_BYTES} for a "
+            f"the path {path} has {size} octets, and the system takes {CONTROL_PATH_BYTES} for a "
             "socket: choose a shorter directory with --data-dir"
         )
     return path
@@ -160,14 +160,14 @@ def _asked(
     """Send a request; gives the lines of the answer."""
     path = socket_path(data_dir)
     try:
-        octets = msgspec.json.encode(request) + b"\n"
+        data = msgspec.json.encode(request) + b"\n"
     except UnicodeEncodeError:
         raise ControlError("a name or a value is not UTF-8: write it in UTF-8") from None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(patience)
         try:
             link.connect(os.fspath(path))
-            link.sendall(octets)
+            link.sendall(data)
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             raise NotRunning(
                 f"no broker runs on the data directory {data_dir}: start one with "

@@ -131,7 +131,7 @@ def _element(encoded: bytes, at: int) -> tuple[int, int, int]:
     """Return the tag of an element of DER, and where its content starts and ends."""
     tag, size, start = encoded[at], encoded[at + 1], at + 2
     if size & _LONG:
-        octets = size & ~_LONG
-        size = int.from_bytes(encoded[start : start + octets])
-        start += octets
+        width = size & ~_LONG
+        size = int.from_bytes(encoded[start : start + width])
+        start += width
     return tag, start, start + size

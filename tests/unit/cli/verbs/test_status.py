@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.cli.verbs.status import duration, octets, rows
+from harebell.cli.verbs.status import duration, rows, size_text
 
 
 def overview(**changed: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def overview(**changed: Any) -> dict[str, Any]:
     ],
 )
 def test_sizes_are_short(count: int, shown: str) -> None:
-    assert octets(count) == shown
+    assert size_text(count) == shown
 
 
 @pytest.mark.parametrize(

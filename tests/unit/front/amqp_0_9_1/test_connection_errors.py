@@ -66,7 +66,7 @@ def test_an_error_before_the_connection_is_open_is_not_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "capabilities", "told"),
+    ("code", "capabilities", "gets_close"),
     [
         (403, set(), False),
         (403, {"authentication_failure_close"}, True),
@@ -74,13 +74,13 @@ def test_an_error_before_the_connection_is_open_is_not_told() -> None:
         (503, {"authentication_failure_close"}, False),
     ],
 )
-def test_who_may_be_told_before_the_connection_is_open(
-    code: int, capabilities: set[str], told: bool
+def test_who_gets_a_close_before_the_connection_is_open(
+    code: int, capabilities: set[str], gets_close: bool
 ) -> None:
     peer = World().connect()
     peer.give(HEADER_0_9_1)
     peer.connection.capabilities = capabilities
-    assert peer.connection.may_get_close(ProtocolError(code, "x")) is told
+    assert peer.connection.may_get_close(ProtocolError(code, "x")) is gets_close
 
 
 def test_the_log_says_where_an_unexpected_error_happened() -> None:

@@ -13,8 +13,8 @@ from harebell.server.config import (
     ConfigError,
     default_data_dir,
     load,
-    machine_memory_octets,
-    memory_octets,
+    machine_memory_bytes,
+    memory_bytes,
 )
 from harebell.server.config.settings import BY_NAME, SETTINGS, switch
 
@@ -213,17 +213,17 @@ def test_sizes_may_have_units(text: str, octets: int) -> None:
 )
 def test_the_watermark_is_a_share_or_a_size(written: str | float, octets: int) -> None:
     config = load({"memory_high_watermark": written}, {})
-    assert memory_octets(config.memory_high_watermark, machine_octets=1000) == octets
+    assert memory_bytes(config.memory_high_watermark, machine_bytes=1000) == octets
 
 
 def test_a_container_limits_the_memory_that_is_shared(tmp_path: Path) -> None:
     limit = tmp_path / "memory.max"
-    machine = machine_memory_octets(str(tmp_path / "missing"))
+    machine = machine_memory_bytes(str(tmp_path / "missing"))
     assert machine == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit.write_text("max\n")
-    assert machine_memory_octets(str(limit)) == machine
+    assert machine_memory_bytes(str(limit)) == machine
     limit.write_text("1048576\n")
-    assert machine_memory_octets(str(limit)) == 1_048_576
+    assert machine_memory_bytes(str(limit)) == 1_048_576
 
 
 def test_the_data_directory_follows_the_xdg_rules(

@@ -15,7 +15,7 @@ from harebell.server.config.rabbitmq_keys import rabbitmq_names
 from harebell.server.config.rabbitmq_known import fits, known_keys
 from harebell.server.config.settings import BY_NAME
 from harebell.server.config.shown import toml_document
-from harebell.server.config.values import machine_memory_octets
+from harebell.server.config.values import machine_memory_bytes
 
 EXAMPLE = """\
 # what a user of RabbitMQ has
@@ -251,7 +251,7 @@ def test_a_password_comes_from_a_file_or_a_credential(tmp_path: Path) -> None:
 
 def test_a_share_of_the_memory_is_one_of_the_machine(tmp_path: Path) -> None:
     config = read(tmp_path, "disk_free_limit.relative = 2.0\n").config
-    assert config.disk_free_limit == 2 * machine_memory_octets()
+    assert config.disk_free_limit == 2 * machine_memory_bytes()
     text = "total_memory_available_override_value = 1GB\nvm_memory_high_watermark.relative = 0.5\n"
     assert read(tmp_path, text).config.memory_high_watermark == 500_000_000
 

@@ -166,8 +166,8 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         self, channel: int, command: MessageTransfer, message: Message, sync: bool
     ) -> None:
         """Append a message to the output."""
-        octets = AMQP_0_10.encode(command, sync)
-        self.out.transfer(channel, octets, False, message, self.frame_max)
+        data = AMQP_0_10.encode(command, sync)
+        self.out.transfer(channel, data, False, message, self.frame_max)
 
     def _say_close(self, code: int, text: str) -> None:
         self.send_control(0, controls.ConnectionClose(reply_code=code, reply_text=text))

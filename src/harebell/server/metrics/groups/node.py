@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harebell import __version__
 from harebell.front.common.connection_registry import DISK, FILES, MEMORY
-from harebell.server.config import machine_memory_octets
+from harebell.server.config import machine_memory_bytes
 from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, UNTYPED, Metric, Row, labels
 from harebell.server.statistics.process import figures
 
@@ -171,7 +171,7 @@ def persister_rows(source: Source) -> Iterator[Row]:
 def memory_rows(source: Source) -> Iterator[Row]:
     """Yield the row of `MEMORY_USED`."""
     gauge = source.broker.gauge
-    yield "", (gauge.used, gauge.unread, gauge.uncommitted, machine_memory_octets())
+    yield "", (gauge.used, gauge.unread, gauge.uncommitted, machine_memory_bytes())
 
 
 def health_rows(source: Source) -> Iterator[Row]:
