@@ -138,12 +138,12 @@ def test_a_replay_that_is_killed_goes_on_and_each_message_is_published_once(
     def waiting() -> int:
         return int(channel.queue_declare(queue, passive=True).method.message_count)
 
-    def reached(least: int, running: subprocess.Popen[bytes]) -> bool:
-        return waiting() > least or running.poll() is not None
+    def reached(minimum: int, running: subprocess.Popen[bytes]) -> bool:
+        return waiting() > minimum or running.poll() is not None
 
-    for least in (200, 600):
+    for minimum in (200, 600):
         running = start()
-        assert eventually(partial(reached, least, running), 300)
+        assert eventually(partial(reached, minimum, running), 300)
         assert running.poll() is None, (tmp_path / "log").read_text()
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()

@@ -753,7 +753,7 @@ def _category_rotation(translation: Translation, line: Line, found: tuple[str, .
     if category == "default":
         translation.warn(line, "has no effect: log.file.rotation sets how the log file is rotated")
         return
-    value = _octets(line) if what == "size" else line.value
+    value = _byte_count(line) if what == "size" else line.value
     translation.add("log_files", (category, f"rotation_{what}"), value, line)
 
 

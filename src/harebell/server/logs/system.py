@@ -93,15 +93,15 @@ class SystemSocket:
             OSError: they were not sent, or not all of them.
         """
         for line in lines:
-            octets = line.encode("utf-8", "backslashreplace")
+            data = line.encode("utf-8", "backslashreplace")
             try:
-                self._send(octets)
+                self._send(data)
             except BlockingIOError:
                 continue  # the reader is slow: the line is dropped, the rest is tried
             except OSError:
                 # The daemon was restarted: once more with a new socket.
                 self.close()
-                self._send(octets)
+                self._send(data)
 
     def reopen(self) -> None:
         """Open the socket anew at the next line."""
@@ -114,13 +114,13 @@ class SystemSocket:
                 self._link.close()
             self._link = None
 
-    def _send(self, octets: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         if self._link is None:
             self._link = self._opened()
         if self._tcp:
-            self._link.sendall(octets + b"\n")
+            self._link.sendall(data + b"\n")
         else:
-            self._link.send(octets)
+            self._link.send(data)
 
     def _opened(self) -> socket.socket:
         if self._tcp:

@@ -104,11 +104,11 @@ def _check_disk(call: Call) -> None:
 )
 def set_disk_free_limit(call: Call) -> None:
     """Set the free disk space below which publishers wait, until a restart or a reload."""
-    from harebell.server.config import machine_memory_octets
+    from harebell.server.config import machine_memory_bytes
 
     value = call.arguments[-1]
     if call.arguments[0] == "mem_relative":
-        value = str(int(float(value) * machine_memory_octets()))
+        value = str(int(float(value) * machine_memory_bytes()))
     call.ask("config.set", key="disk_free_limit", value=value)
 
 
