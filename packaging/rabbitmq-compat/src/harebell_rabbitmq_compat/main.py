@@ -227,7 +227,7 @@ def _check_state(found: Verb, node: Node) -> None:
 def _announce(found: Verb, call: Call) -> None:
     if found.seconds is not None and not call.flags.get("dry-run"):
         call.say(f"Timeout: {call.flags.get('timeout', found.seconds)} seconds ...")
-    call.say(found.banner(call) if callable(found.banner) else found.banner)
+    call.say(found.announcement(call))
 
 
 def _print(result: Result, formatter: str, flags: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from harebell_rabbitmq_compat.exits import NO_USER, SOFTWARE, UNAVAILABLE, VerbFailed
+from harebell_rabbitmq_compat.exits import DATA, NO_USER, SOFTWARE, UNAVAILABLE, VerbFailed
 from harebell_rabbitmq_compat.node import CommandRefused, Node
 from harebell_rabbitmq_compat.tables import Rows
 
@@ -77,6 +77,17 @@ class Call:
         except CommandRefused as refusal:
             raise VerbFailed(*_as_rabbitmq_says(str(refusal))) from None
 
+    def require_vhost(self, name: str | None = None) -> None:
+        """Refuse a vhost that does not exist; without a name that of `-p`."""
+        wanted = self.vhost if name is None else name
+        if not self.has_vhost(wanted):
+            raise VerbFailed(f"Virtual host '{wanted}' does not exist", DATA, heading="")
+
+    def require_user(self, name: str) -> None:
+        """Refuse a user that does not exist."""
+        if not self.has_user(name):
+            raise VerbFailed(f'User "{name}" does not exist', NO_USER)
+
     def has_vhost(self, name: str) -> bool:
         """Whether there is a vhost of that name."""
         return any(row["name"] == name for row in self.ask("vhosts.list"))
@@ -112,7 +123,8 @@ class Verb(NamedTuple):
         maximum: the most.
         flags: its own flags, with the types of their values.
         short: its own short flags.
-        banner: the sentence that is printed before it runs; "" for none.
+        banner: the sentence that is printed before it runs, a template with {0} for the first
+            argument and {vhost}, or a function; "" for none.
         tools: the tools that have it.
         seconds: its timeout unless one is given, which is printed; None for no line.
         columns: the columns that its arguments may name; () if they are no columns.
@@ -134,6 +146,12 @@ class Verb(NamedTuple):
     columns: Sequence[str]
     state: str
     check: Callable[[Call], None] | None
+
+    def announcement(self, call: Call) -> str:
+        """Return the sentence that is printed before it runs."""
+        if callable(self.banner):
+            return self.banner(call)
+        return self.banner.format(*call.arguments, vhost=call.vhost)
 
 
 VERBS: dict[str, Verb] = {}

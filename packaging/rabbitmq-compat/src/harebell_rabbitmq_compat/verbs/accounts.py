@@ -27,16 +27,6 @@ def _password(call: Call, position: int, code: int) -> str:
     return line.rstrip("\r\n")
 
 
-def _require_user(call: Call, name: str) -> None:
-    if not call.has_user(name):
-        raise VerbFailed(f'User "{name}" does not exist', NO_USER)
-
-
-def _require_vhost(call: Call) -> None:
-    if not call.has_vhost(call.vhost):
-        raise VerbFailed(f"Virtual host '{call.vhost}' does not exist", DATA, heading="")
-
-
 # --- users ----------------------------------------------------------------------------------------
 
 
@@ -55,7 +45,7 @@ def list_users(call: Call) -> Rows:
     arguments=(1, 2),
     flags={"pre-hashed-password": bool},
     tools=_ONLY_CTL,
-    banner=lambda call: f'Adding user "{call.arguments[0]}" ...',
+    banner='Adding user "{0}" ...',
 )
 def add_user(call: Call) -> str:
     """Add a user; without a password it is read from standard input."""
@@ -77,7 +67,7 @@ def add_user(call: Call) -> str:
     "<username>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Deleting user "{call.arguments[0]}" ...',
+    banner='Deleting user "{0}" ...',
 )
 def delete_user(call: Call) -> None:
     """Delete a user and close its connections."""
@@ -88,18 +78,18 @@ def delete_user(call: Call) -> None:
     "<username> <password>",
     arguments=(1, 2),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Changing password for user "{call.arguments[0]}" ...',
+    banner='Changing password for user "{0}" ...',
 )
 def change_password(call: Call) -> None:
     """Set the password of a user."""
-    _require_user(call, call.arguments[0])
+    call.require_user(call.arguments[0])
     call.ask("users.password", name=call.arguments[0], password=_password(call, 1, DATA))
 
 
 @verb(
     "<username> <password>",
     arguments=(1, 2),
-    banner=lambda call: f'Authenticating user "{call.arguments[0]}" ...',
+    banner='Authenticating user "{0}" ...',
 )
 def authenticate_user(call: Call) -> str:
     """Try a password; fails if it is wrong."""
@@ -121,12 +111,12 @@ def authenticate_user(call: Call) -> str:
     "<username>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Clearing password for user "{call.arguments[0]}" ...',
+    banner='Clearing password for user "{0}" ...',
 )
 def clear_password(call: Call) -> None:
     """Make logins with a password fail for a user."""
     name = call.arguments[0]
-    _require_user(call, name)
+    call.require_user(name)
     import secrets
 
     # A password that is not kept: a login with a password fails from here on.
@@ -172,38 +162,42 @@ def hash_password(call: Call) -> str:
 # --- permissions ----------------------------------------------------------------------------------
 
 
+def _of_vhost(call: Call, command: str, columns: list[str]) -> Rows:
+    call.require_vhost()
+    return Rows(columns, call.ask(command, vhost=call.vhost))
+
+
+def _of_user(call: Call, command: str, columns: list[str]) -> Rows:
+    name = call.arguments[0]
+    if not call.has_user(name):
+        raise VerbFailed(f'{{:no_such_user, "{name}"}}', UNAVAILABLE)
+    return Rows(columns, call.ask(command, user=name))
+
+
 @verb(
     "[--vhost <vhost>] [--no-table-headers]",
-    banner=lambda call: f'Listing permissions for vhost "{call.vhost}" ...',
+    banner='Listing permissions for vhost "{vhost}" ...',
 )
 def list_permissions(call: Call) -> Rows:
     """Print who may do what in a vhost."""
-    _require_vhost(call)
-    rows = call.ask("permissions.list", vhost=call.vhost)
-    return Rows(["user", "configure", "write", "read"], rows)
+    return _of_vhost(call, "permissions.list", ["user", "configure", "write", "read"])
 
 
 @verb(
     "[--no-table-headers] <username>",
     arguments=(1, 1),
-    banner=lambda call: f'Listing permissions for user "{call.arguments[0]}" ...',
+    banner='Listing permissions for user "{0}" ...',
 )
 def list_user_permissions(call: Call) -> Rows:
     """Print the permissions of a user in every vhost."""
-    name = call.arguments[0]
-    if not call.has_user(name):
-        raise VerbFailed(f'{{:no_such_user, "{name}"}}', UNAVAILABLE)
-    rows = call.ask("permissions.list", user=name)
-    return Rows(["vhost", "configure", "write", "read"], rows)
+    return _of_user(call, "permissions.list", ["vhost", "configure", "write", "read"])
 
 
 @verb(
     "[--vhost <vhost>] <username> <conf> <write> <read>",
     arguments=(4, 4),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Setting permissions for user "{call.arguments[0]}" in vhost "{call.vhost}" ...'
-    ),
+    banner='Setting permissions for user "{0}" in vhost "{vhost}" ...',
 )
 def set_permissions(call: Call) -> None:
     """Set what a user may configure, write and read in a vhost."""
@@ -221,14 +215,12 @@ def set_permissions(call: Call) -> None:
     "<username> <conf> <write> <read>",
     arguments=(4, 4),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Setting permissions for user "{call.arguments[0]}" in all virtual hosts ...'
-    ),
+    banner='Setting permissions for user "{0}" in all virtual hosts ...',
 )
 def set_permissions_globally(call: Call) -> None:
     """Set the permissions of a user in every vhost that there is."""
     name, configure, write, read = call.arguments
-    _require_user(call, name)
+    call.require_user(name)
     for row in call.ask("vhosts.list"):
         call.ask(
             "permissions.set",
@@ -244,16 +236,14 @@ def set_permissions_globally(call: Call) -> None:
     "[--vhost <vhost>] <username>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Clearing permissions for user "{call.arguments[0]}" in vhost "{call.vhost}" ...'
-    ),
+    banner='Clearing permissions for user "{0}" in vhost "{vhost}" ...',
 )
 def clear_permissions(call: Call) -> None:
     """Remove the permissions of a user in a vhost."""
     name = call.arguments[0]
     if not call.has_user(name):
         raise VerbFailed(f"User {name} does not exist", NO_USER)
-    _require_vhost(call)
+    call.require_vhost()
     # RabbitMQ clears permissions that are not there without an error.
     if call.ask("permissions.list", user=name, vhost=call.vhost):
         call.ask("permissions.clear", user=name, vhost=call.vhost)
@@ -264,19 +254,17 @@ def clear_permissions(call: Call) -> None:
 
 @verb(
     "[--vhost <vhost>] [--no-table-headers]",
-    banner=lambda call: f'Listing topic permissions for vhost "{call.vhost}" ...',
+    banner='Listing topic permissions for vhost "{vhost}" ...',
 )
 def list_topic_permissions(call: Call) -> Rows:
     """Print topic permissions in a vhost."""
-    _require_vhost(call)
-    rows = call.ask("topic-permissions.list", vhost=call.vhost)
-    return Rows(["user", "exchange", "write", "read"], rows)
+    return _of_vhost(call, "topic-permissions.list", ["user", "exchange", "write", "read"])
 
 
 @verb(
     "[--no-table-headers] <username>",
     arguments=(1, 1),
-    banner=lambda call: f'Listing topic permissions for user "{call.arguments[0]}" ...',
+    banner='Listing topic permissions for user "{0}" ...',
 )
 def list_user_topic_permissions(call: Call) -> Rows:
     """Print the topic permissions of a user in every vhost."""
@@ -292,16 +280,13 @@ def list_user_topic_permissions(call: Call) -> Rows:
     "[--vhost <vhost>] <username> <exchange> <write> <read>",
     arguments=(4, 4),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Setting topic permissions on "{call.arguments[1]}" for user "{call.arguments[0]}" in '
-        f'vhost "{call.vhost}" ...'
-    ),
+    banner='Setting topic permissions on "{1}" for user "{0}" in vhost "{vhost}" ...',
 )
 def set_topic_permissions(call: Call) -> None:
     """Set the routing keys that a user may use with an exchange."""
     name, exchange, write, read = call.arguments
-    _require_user(call, name)
-    _require_vhost(call)
+    call.require_user(name)
+    call.require_vhost()
     given: dict[str, Any] = {"exchange": exchange, "write": write, "read": read}
     call.ask("topic-permissions.set", user=name, vhost=call.vhost, **given)
 
@@ -310,16 +295,14 @@ def set_topic_permissions(call: Call) -> None:
     "[--vhost <vhost>] <username> [<exchange>]",
     arguments=(1, 2),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Clearing topic permissions for user "{call.arguments[0]}" in vhost "{call.vhost}" ...'
-    ),
+    banner='Clearing topic permissions for user "{0}" in vhost "{vhost}" ...',
 )
 def clear_topic_permissions(call: Call) -> None:
     """Remove topic permissions of a user, for one exchange or all."""
     name = call.arguments[0]
     exchange = call.arguments[1] if len(call.arguments) > 1 else None
-    _require_user(call, name)
-    _require_vhost(call)
+    call.require_user(name)
+    call.require_vhost()
     held = [
         row["exchange"] for row in call.ask("topic-permissions.list", user=name, vhost=call.vhost)
     ]

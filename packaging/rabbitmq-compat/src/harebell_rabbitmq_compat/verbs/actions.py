@@ -19,7 +19,7 @@ _STANDARD = "-"
     "<queue> [--vhost <vhost>]",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f"Purging queue '{call.arguments[0]}' in vhost '{call.vhost}' ...",
+    banner="Purging queue '{0}' in vhost '{vhost}' ...",
 )
 def purge_queue(call: Call) -> None:
     """Drop the ready messages of a queue."""
@@ -73,7 +73,7 @@ def _why_not_deleted(reason: str) -> str:
     "<connection pid> <explanation>",
     arguments=(2, 2),
     tools=_ONLY_CTL,
-    banner=lambda call: f"Closing connection {call.arguments[0]}, reason: {call.arguments[1]}...",
+    banner="Closing connection {0}, reason: {1}...",
 )
 def close_connection(call: Call) -> None:
     """Close a connection, given as list_connections prints its pid."""
@@ -116,9 +116,7 @@ def close_all_connections(call: Call) -> str:
     "<username> <explanation>",
     arguments=(2, 2),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f"Closing connections of user {call.arguments[0]}, reason: {call.arguments[1]}..."
-    ),
+    banner="Closing connections of user {0}, reason: {1}...",
 )
 def close_all_user_connections(call: Call) -> None:
     """Close the connections of a user."""

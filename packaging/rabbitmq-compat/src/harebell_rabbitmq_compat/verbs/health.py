@@ -458,7 +458,7 @@ def wait(call: Call) -> str:
     arguments=(1, 1),
     tools=(CTL,),
     state=ANY,
-    banner=lambda call: f"Will wait for at least {call.arguments[0]} nodes to join the cluster",
+    banner="Will wait for at least {0} nodes to join the cluster",
 )
 def await_online_nodes(call: Call) -> None:
     """Wait until there are so many nodes."""

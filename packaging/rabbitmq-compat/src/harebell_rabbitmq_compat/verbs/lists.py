@@ -89,7 +89,7 @@ def _in_vhost(call: Call, command: str) -> list[dict[str, Any]]:
     arguments=(0, MANY),
     columns=_QUEUE_COLUMNS,
     flags={"online": bool, "offline": bool, "local": bool},
-    banner=lambda call: f"Listing queues for vhost {call.vhost} ...",
+    banner="Listing queues for vhost {vhost} ...",
     seconds=60.0,
 )
 def list_queues(call: Call) -> Rows:
@@ -112,7 +112,7 @@ def list_queues(call: Call) -> Rows:
     "[--vhost <vhost>] [--no-table-headers] [<column>, ...]",
     arguments=(0, MANY),
     columns=_EXCHANGE_COLUMNS,
-    banner=lambda call: f"Listing exchanges for vhost {call.vhost} ...",
+    banner="Listing exchanges for vhost {vhost} ...",
 )
 def list_exchanges(call: Call) -> Rows:
     """Print exchanges of a vhost."""
@@ -124,7 +124,7 @@ def list_exchanges(call: Call) -> Rows:
     "[--vhost <vhost>] [--no-table-headers] [<column>, ...]",
     arguments=(0, MANY),
     columns=_BINDING_COLUMNS,
-    banner=lambda call: f"Listing bindings for vhost {call.vhost}...",
+    banner="Listing bindings for vhost {vhost}...",
 )
 def list_bindings(call: Call) -> Rows:
     """Print bindings of a vhost."""
@@ -185,7 +185,7 @@ def list_channels(call: Call) -> Rows:
     "[--vhost <vhost>] [--no-table-headers] [<column>, ...]",
     arguments=(0, MANY),
     columns=_CONSUMER_COLUMNS,
-    banner=lambda call: f"Listing consumers in vhost {call.vhost} ...",
+    banner="Listing consumers in vhost {vhost} ...",
 )
 def list_consumers(call: Call) -> Rows:
     """Print consumers of a vhost."""
@@ -208,7 +208,7 @@ def _channel_of(row: Mapping[str, Any]) -> str:
     "[--vhost <vhost>] [--queue-timeout <milliseconds>] [<column> ...]",
     arguments=(0, MANY),
     flags={"queue-timeout": int},
-    banner=lambda call: f"Listing unresponsive queues for vhost {call.vhost} ...",
+    banner="Listing unresponsive queues for vhost {vhost} ...",
 )
 def list_unresponsive_queues(call: Call) -> Rows:
     """Print queues that do not answer: none while the broker answers."""

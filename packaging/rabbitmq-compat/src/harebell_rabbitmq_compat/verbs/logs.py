@@ -28,7 +28,7 @@ def _check_level(call: Call) -> None:
     arguments=(1, 1),
     tools=(CTL,),
     check=_check_level,
-    banner=lambda call: f'Setting log level to "{call.arguments[0]}" ...',
+    banner='Setting log level to "{0}" ...',
 )
 def set_log_level(call: Call) -> None:
     """Set the least level of the log, until a restart or a reload of the configuration."""

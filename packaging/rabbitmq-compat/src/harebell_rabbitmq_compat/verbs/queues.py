@@ -76,7 +76,7 @@ def stream_status(call: Call) -> Rows:
     arguments=(1, 1),
     flags={"vhost-pattern": str, "queue-pattern": str},
     tools=_ONLY_QUEUES,
-    banner=lambda call: f"Re-balancing leaders of {call.arguments[0]} queues...",
+    banner="Re-balancing leaders of {0} queues...",
 )
 def rebalance(call: Call) -> Rows:
     """Print how many queues the node has; there is no other node to move leaders to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harebell_rabbitmq_compat.exits import DATA, UNAVAILABLE, USAGE, VerbFailed
+from harebell_rabbitmq_compat.exits import UNAVAILABLE, USAGE, VerbFailed
 from harebell_rabbitmq_compat.tables import Rows, Word, encoded
 from harebell_rabbitmq_compat.verb import CTL, MANY, Call, verb
 from harebell_rabbitmq_compat.verbs.lists import selected
@@ -29,12 +29,6 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise VerbFailed("JSON decoding error. Reason: it is not an object")
     return value
-
-
-def _require_vhost(call: Call, name: str | None = None) -> None:
-    wanted = call.vhost if name is None else name
-    if not call.has_vhost(wanted):
-        raise VerbFailed(f"Virtual host '{wanted}' does not exist", DATA, heading="")
 
 
 # --- vhosts ---------------------------------------------------------------------------------------
@@ -70,7 +64,7 @@ def list_vhosts(call: Call) -> Rows:
     arguments=(1, 1),
     flags={"description": str, "tags": str, "default-queue-type": str},
     tools=_ONLY_CTL,
-    banner=lambda call: f'Adding vhost "{call.arguments[0]}" ...',
+    banner='Adding vhost "{0}" ...',
 )
 def add_vhost(call: Call) -> None:
     """Add a vhost."""
@@ -96,11 +90,11 @@ def _metadata(call: Call) -> dict[str, Any]:
     arguments=(1, 1),
     flags={"description": str, "tags": str, "default-queue-type": str},
     tools=_ONLY_CTL,
-    banner=lambda call: f'Updating metadata of vhost "{call.arguments[0]}" ...',
+    banner='Updating metadata of vhost "{0}" ...',
 )
 def update_vhost_metadata(call: Call) -> None:
     """Change description, tags or default queue type of a vhost."""
-    _require_vhost(call, call.arguments[0])
+    call.require_vhost(call.arguments[0])
     call.ask("vhosts.set", name=call.arguments[0], **_metadata(call))
 
 
@@ -114,7 +108,7 @@ def update_vhost_metadata(call: Call) -> None:
 )
 def set_vhost_tags(call: Call) -> None:
     """Replace the tags of a vhost."""
-    _require_vhost(call, call.arguments[0])
+    call.require_vhost(call.arguments[0])
     call.ask("vhosts.set", name=call.arguments[0], tags=call.arguments[1:])
 
 
@@ -122,11 +116,11 @@ def set_vhost_tags(call: Call) -> None:
     "<vhost>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Deleting vhost "{call.arguments[0]}" ...',
+    banner='Deleting vhost "{0}" ...',
 )
 def delete_vhost(call: Call) -> None:
     """Delete a vhost with everything in it."""
-    _require_vhost(call, call.arguments[0])
+    call.require_vhost(call.arguments[0])
     call.ask("vhosts.delete", name=call.arguments[0])
 
 
@@ -134,11 +128,11 @@ def delete_vhost(call: Call) -> None:
     "<vhost>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Protecting vhost "{call.arguments[0]}" from deletion ...',
+    banner='Protecting vhost "{0}" from deletion ...',
 )
 def enable_vhost_deletion_protection(call: Call) -> None:
     """Keep a vhost from being deleted."""
-    _require_vhost(call, call.arguments[0])
+    call.require_vhost(call.arguments[0])
     call.ask("vhosts.protect", name=call.arguments[0])
 
 
@@ -146,22 +140,22 @@ def enable_vhost_deletion_protection(call: Call) -> None:
     "<vhost>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Removing the protection of vhost "{call.arguments[0]}" ...',
+    banner='Removing the protection of vhost "{0}" ...',
 )
 def disable_vhost_deletion_protection(call: Call) -> None:
     """Let a vhost be deleted again."""
-    _require_vhost(call, call.arguments[0])
+    call.require_vhost(call.arguments[0])
     call.ask("vhosts.unprotect", name=call.arguments[0])
 
 
 @verb(
     "[--vhost <vhost>]",
     tools=_ONLY_CTL,
-    banner=lambda call: f'Starting tracing for vhost "{call.vhost}" ...',
+    banner='Starting tracing for vhost "{vhost}" ...',
 )
 def trace_on(call: Call) -> str:
     """Copy all messages of a vhost to its exchange amq.rabbitmq.trace."""
-    _require_vhost(call)
+    call.require_vhost()
     call.ask("trace.on", vhost=call.vhost)
     return f"Trace enabled for vhost {call.vhost}"
 
@@ -169,11 +163,11 @@ def trace_on(call: Call) -> str:
 @verb(
     "[--vhost <vhost>]",
     tools=_ONLY_CTL,
-    banner=lambda call: f'Stopping tracing for vhost "{call.vhost}" ...',
+    banner='Stopping tracing for vhost "{vhost}" ...',
 )
 def trace_off(call: Call) -> str:
     """Stop copying messages of a vhost."""
-    _require_vhost(call)
+    call.require_vhost()
     call.ask("trace.off", vhost=call.vhost)
     return f"Trace disabled for vhost {call.vhost}"
 
@@ -182,7 +176,7 @@ def trace_off(call: Call) -> str:
 
 
 def _list_policies(call: Call, command: str) -> Rows:
-    _require_vhost(call)
+    call.require_vhost()
     rows = [
         {**row, "definition": encoded(row["definition"])}
         for row in call.ask(command, vhost=call.vhost)
@@ -193,7 +187,7 @@ def _list_policies(call: Call, command: str) -> Rows:
 def _set_policy(call: Call, command: str) -> None:
     name, pattern, definition = call.arguments
     value = _object(definition)
-    _require_vhost(call)
+    call.require_vhost()
     call.ask(
         command,
         vhost=call.vhost,
@@ -207,7 +201,7 @@ def _set_policy(call: Call, command: str) -> None:
 
 def _clear_policy(call: Call, noun: str) -> None:
     name = call.arguments[0]
-    _require_vhost(call)
+    call.require_vhost()
     if all(row["name"] != name for row in call.ask(f"{noun}.list", vhost=call.vhost)):
         raise VerbFailed("Parameter does not exist", UNAVAILABLE)
     call.ask(f"{noun}.clear", vhost=call.vhost, name=name)
@@ -215,7 +209,7 @@ def _clear_policy(call: Call, noun: str) -> None:
 
 @verb(
     "[--vhost <vhost>] [--no-table-headers]",
-    banner=lambda call: f'Listing policies for vhost "{call.vhost}" ...',
+    banner='Listing policies for vhost "{vhost}" ...',
 )
 def list_policies(call: Call) -> Rows:
     """Print policies of a vhost."""
@@ -224,7 +218,7 @@ def list_policies(call: Call) -> Rows:
 
 @verb(
     "[--vhost <vhost>] [--no-table-headers]",
-    banner=lambda call: f'Listing operator policy overrides for vhost "{call.vhost}" ...',
+    banner='Listing operator policy overrides for vhost "{vhost}" ...',
 )
 def list_operator_policies(call: Call) -> Rows:
     """Print operator policies of a vhost."""
@@ -273,7 +267,7 @@ def set_operator_policy(call: Call) -> None:
     "[--vhost <vhost>] <policy>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Clearing policy "{call.arguments[0]}" on vhost "{call.vhost}" ...',
+    banner='Clearing policy "{0}" on vhost "{vhost}" ...',
 )
 def clear_policy(call: Call) -> None:
     """Remove a policy."""
@@ -284,9 +278,7 @@ def clear_policy(call: Call) -> None:
     "[--vhost <vhost>] <policy>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Clearing operator policy "{call.arguments[0]}" on vhost "{call.vhost}" ...'
-    ),
+    banner='Clearing operator policy "{0}" on vhost "{vhost}" ...',
 )
 def clear_operator_policy(call: Call) -> None:
     """Remove an operator policy."""
@@ -298,11 +290,11 @@ def clear_operator_policy(call: Call) -> None:
 
 @verb(
     "[--vhost <vhost>] [--no-table-headers]",
-    banner=lambda call: f'Listing runtime parameters for vhost "{call.vhost}" ...',
+    banner='Listing runtime parameters for vhost "{vhost}" ...',
 )
 def list_parameters(call: Call) -> Rows:
     """Print parameters of a vhost."""
-    _require_vhost(call)
+    call.require_vhost()
     rows = [
         {**row, "value": encoded(row["value"])}
         for row in call.ask("parameters.list", vhost=call.vhost)
@@ -314,16 +306,13 @@ def list_parameters(call: Call) -> Rows:
     "[--vhost <vhost>] <component_name> <name> <value>",
     arguments=(3, 3),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Setting runtime parameter "{call.arguments[1]}" for component "{call.arguments[0]}" to '
-        f'"{call.arguments[2]}" in vhost "{call.vhost}" ...'
-    ),
+    banner=('Setting runtime parameter "{1}" for component "{0}" to "{2}" in vhost "{vhost}" ...'),
 )
 def set_parameter(call: Call) -> None:
     """Set a parameter of a vhost to a value in JSON."""
     component, name, value = call.arguments
     parsed = _json(value)
-    _require_vhost(call)
+    call.require_vhost()
     call.ask("parameters.set", vhost=call.vhost, component=component, name=name, value=parsed)
 
 
@@ -331,15 +320,12 @@ def set_parameter(call: Call) -> None:
     "[--vhost <vhost>] <component_name> <name>",
     arguments=(2, 2),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Clearing runtime parameter "{call.arguments[1]}" for component "{call.arguments[0]}" '
-        f'on vhost "{call.vhost}" ...'
-    ),
+    banner=('Clearing runtime parameter "{1}" for component "{0}" on vhost "{vhost}" ...'),
 )
 def clear_parameter(call: Call) -> None:
     """Remove a parameter of a vhost."""
     component, name = call.arguments
-    _require_vhost(call)
+    call.require_vhost()
     held = call.ask("parameters.list", vhost=call.vhost)
     if all((row["component"], row["name"]) != (component, name) for row in held):
         raise VerbFailed("Parameter does not exist", UNAVAILABLE)
@@ -357,9 +343,7 @@ def list_global_parameters(call: Call) -> Rows:
     "<name> <value>",
     arguments=(2, 2),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Setting global runtime parameter "{call.arguments[0]}" to "{call.arguments[1]}" ...'
-    ),
+    banner='Setting global runtime parameter "{0}" to "{1}" ...',
 )
 def set_global_parameter(call: Call) -> None:
     """Set a parameter of the whole broker to a value in JSON."""
@@ -371,7 +355,7 @@ def set_global_parameter(call: Call) -> None:
     "<name>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f'Clearing global runtime parameter "{call.arguments[0]}" ...',
+    banner='Clearing global runtime parameter "{0}" ...',
 )
 def clear_global_parameter(call: Call) -> None:
     """Remove a parameter of the whole broker."""
@@ -385,7 +369,7 @@ def clear_global_parameter(call: Call) -> None:
     "<name>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: f"Setting cluster name to {call.arguments[0]} ...",
+    banner="Setting cluster name to {0} ...",
 )
 def set_cluster_name(call: Call) -> None:
     """Set the name of the cluster, which clients and tools show."""
@@ -418,7 +402,7 @@ def list_vhost_limits(call: Call) -> Rows | str | None:
         held = _limits(call.ask("limits.list"), "vhost")
         rows = [{"vhost": name, "limits": encoded(limits)} for name, limits in held.items()]
         return Rows(["vhost", "limits"], rows)
-    _require_vhost(call)
+    call.require_vhost()
     limits = _limits(call.ask("limits.list", vhost=call.vhost), "vhost").get(call.vhost)
     return None if limits is None else encoded(limits)
 
@@ -427,14 +411,12 @@ def list_vhost_limits(call: Call) -> Rows | str | None:
     "[--vhost <vhost>] <definition>",
     arguments=(1, 1),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Setting vhost limits to "{call.arguments[0]}" for vhost "{call.vhost}" ...'
-    ),
+    banner='Setting vhost limits to "{0}" for vhost "{vhost}" ...',
 )
 def set_vhost_limits(call: Call) -> None:
     """Set limits of a vhost, given as a JSON object."""
     definition = _object(call.arguments[0])
-    _require_vhost(call)
+    call.require_vhost()
     call.ask("limits.set", vhost=call.vhost, **_given_limits(definition))
 
 
@@ -445,11 +427,11 @@ def _given_limits(definition: dict[str, Any]) -> dict[str, Any]:
 @verb(
     "[--vhost <vhost>]",
     tools=_ONLY_CTL,
-    banner=lambda call: f'Clearing vhost "{call.vhost}" limits ...',
+    banner='Clearing vhost "{vhost}" limits ...',
 )
 def clear_vhost_limits(call: Call) -> None:
     """Remove the limits of a vhost."""
-    _require_vhost(call)
+    call.require_vhost()
     call.ask("limits.clear", vhost=call.vhost)
 
 
@@ -476,9 +458,7 @@ def list_user_limits(call: Call) -> Rows | str:
     "<username> <definition>",
     arguments=(2, 2),
     tools=_ONLY_CTL,
-    banner=lambda call: (
-        f'Setting user limits to "{call.arguments[1]}" for user "{call.arguments[0]}" ...'
-    ),
+    banner='Setting user limits to "{1}" for user "{0}" ...',
 )
 def set_user_limits(call: Call) -> None:
     """Set limits of a user, given as a JSON object."""
