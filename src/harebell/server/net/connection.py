@@ -26,8 +26,7 @@ from harebell.base.limits import (
     WRITE_PIECES_PER_TURN,
 )
 from harebell.front.common.base_connection import BaseConnection
-from harebell.front.common.peer import Peer
-from harebell.front.common.tls_session import TlsSession
+from harebell.front.common.peer import Peer, TlsSession
 from harebell.server.net.acceptor import cut
 from harebell.server.net.certificate import distinguished_name, login_name, validity
 from harebell.server.net.cipher_suite import cipher_suite
