@@ -46,7 +46,7 @@ class DiskStore(Store):
     """Logs and definitions in one directory.
 
     Args:
-        files: the directory.
+        files: the data directory.
         definitions: what is declared.
         gauge: counts what is in memory.
         clock: the time of day.

@@ -82,7 +82,7 @@ class Shadow(Files):
     """A directory that is read and never changed.
 
     Args:
-        files: the directory.
+        files: the data directory.
         kept: the directory whose writes are kept in memory and can be read again.
     """
 
@@ -142,7 +142,7 @@ class Watched(Files):
     """A directory that records renames, by which files come into quarantine.
 
     Args:
-        files: the directory.
+        files: the data directory.
 
     Attributes:
         arrived: the new names, in order.
