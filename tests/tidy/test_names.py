@@ -42,6 +42,8 @@ OLD_CLASSES = {
     "Blind": "BccMessage",
     "CreditedUnacked": "SizedUnacked",
     "Duplicates": "DedupCache",
+    "Place": "RecordedQueue, ValueOrigin or what kind of place it is",
+    "_Place": "what kind of place it is, such as RowExchange",
     "Run": "LeasedRange or PositionRange",
     "Stretch": "LogRange",
     "Taken": "ClaimedMessages, SettledDelivery or what was taken",

@@ -57,7 +57,7 @@ _EXAMPLES = 100
 """The number of unroutable rows that are kept as examples for the error."""
 
 
-class _Place(NamedTuple):
+class _RowExchange(NamedTuple):
     """An exchange that rows are published to.
 
     Args:
@@ -108,7 +108,7 @@ class StagedCommit:
         self._row = 0
         self._lost = 0
         self._examples: list[Message] = []
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _RowExchange] = {}
         self._ticket = 0
         # Whether it is too large for the redo file, and the commit that must be on disk first.
         self._large = False
@@ -364,17 +364,17 @@ class StagedCommit:
             published(channel, message, properties, queues)
         self._routed.put(message, queues)
 
-    def _find(self, name: str) -> _Place:
+    def _find(self, name: str) -> _RowExchange:
         channel = self._channel
         exchange = writable_exchange(channel, name, lambda text: soft(403, text, *_PLACE))
-        place = self._places[name] = _Place(exchange, topic_of(channel, exchange))
+        place = self._places[name] = _RowExchange(exchange, topic_of(channel, exchange))
         self._routed.counts[name] = 0
         if place.topic is None and not self._watched:
             self._routed.plain[name] = exchange
         return place
 
     def _prepared(
-        self, place: _Place, message: Message, properties: Properties
+        self, place: _RowExchange, message: Message, properties: Properties
     ) -> tuple[Message, tuple[Queue, ...]]:
         """Prepare a row in the same way as a publish on the channel."""
         channel, before = self._channel, self._channel.topic

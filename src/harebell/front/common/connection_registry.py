@@ -16,7 +16,7 @@ from harebell.front.common.access_tickets import Tickets
 from harebell.front.common.checkpoints import Checkpoints
 from harebell.front.common.handshake_throttle import HandshakeThrottle
 from harebell.front.common.pending_logins import PendingLogins
-from harebell.front.common.totals import Place, Sums, Totals
+from harebell.front.common.totals import Sums, Totals, VhostAndVersion
 from harebell.front.common.turns import Turns
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class ConnectionRegistry:
         memory = [MEMORY] if self.gauge.over else []
         return "low on " + " & ".join(memory + sorted(self.shortages))
 
-    def sums(self) -> dict[Place, Sums]:
+    def sums(self) -> dict[VhostAndVersion, Sums]:
         """Return the counters of all channels and connections, by vhost and version of AMQP.
 
         They never fall: those of what has ended are in them.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import AnyChannel
 
-Place = tuple[str, str]
+VhostAndVersion = tuple[str, str]
 """The name of a vhost ("" before one is open) and a version of AMQP ("" before the header)."""
 
 
@@ -41,7 +41,7 @@ class Totals:
     """The counters of what has ended, by vhost and version."""
 
     def __init__(self) -> None:
-        self._ended: dict[Place, Sums] = {}
+        self._ended: dict[VhostAndVersion, Sums] = {}
 
     def channel_closed(self, channel: AnyChannel) -> None:
         """Add the counters of a channel that was closed, once."""
@@ -67,14 +67,14 @@ class Totals:
 
     def summed(
         self, connections: Iterable[BaseConnection], sessions: Iterable[AnyChannel] = ()
-    ) -> dict[Place, Sums]:
+    ) -> dict[VhostAndVersion, Sums]:
         """Return the totals of what has ended and of what is open, by vhost and version.
 
         Args:
             connections: the open connections.
             sessions: the sessions of AMQP 0-10 that are kept, on a connection or not.
         """
-        found: dict[Place, Sums] = {}
+        found: dict[VhostAndVersion, Sums] = {}
         for place, ended in self._ended.items():
             sums = _sums(found, place)
             sums.counters.add(ended.counters)
@@ -88,20 +88,20 @@ class Totals:
         return found
 
 
-def _sums(found: dict[Place, Sums], place: Place) -> Sums:
+def _sums(found: dict[VhostAndVersion, Sums], place: VhostAndVersion) -> Sums:
     sums = found.get(place)
     if sums is None:
         sums = found[place] = Sums()
     return sums
 
 
-def place_of(connection: BaseConnection) -> Place:
+def place_of(connection: BaseConnection) -> VhostAndVersion:
     """Return the vhost and the version of a connection."""
     vhost = connection.vhost
     return ("" if vhost is None else vhost.name, connection.version)
 
 
-def add_connection(found: dict[Place, Sums], connection: BaseConnection) -> None:
+def add_connection(found: dict[VhostAndVersion, Sums], connection: BaseConnection) -> None:
     """Add the counters of a connection and its channels."""
     sums = _sums(found, place_of(connection))
     sums.traffic.add(connection.traffic)

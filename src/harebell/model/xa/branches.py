@@ -38,7 +38,7 @@ from harebell.model.xa.branch import (
 )
 from harebell.model.xa.record import (
     BranchRecord,
-    Place,
+    RecordedQueue,
     RecordError,
     Settlement,
     decode,
@@ -441,7 +441,7 @@ class Branches:
         queues = [self._queue(record, place) for place in record.queues]
         return [(each, queues[each.queue]) for each in record.settlements]
 
-    def _queue(self, record: BranchRecord, place: Place) -> Queue | None:
+    def _queue(self, record: BranchRecord, place: RecordedQueue) -> Queue | None:
         vhost = self._vhosts.get(record.vhost)
         queue = None if vhost is None else _destination(vhost, place.name)
         return queue if queue is not None and queue.identity == place.identity else None

@@ -48,7 +48,7 @@ class RecordError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordedQueue:
     """A queue by name and identity: found again only if it is still the same queue."""
 
     name: str
@@ -82,7 +82,7 @@ class BranchRecord:
     state: State = State.PREPARED
     moment: int = 0
     timeout: int = 0
-    queues: list[Place] = field(default_factory=list)
+    queues: list[RecordedQueue] = field(default_factory=list)
     publishes: list[Publish] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class BranchRecord:
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self.queues)
-            self.queues.append(Place(queue.name, queue.identity))
+            self.queues.append(RecordedQueue(queue.name, queue.identity))
         return found
 
     def add(self, message: Message, queues: Iterable[Queue]) -> None:
@@ -211,7 +211,7 @@ def _decode(reader: _Reader) -> Slices[BranchRecord]:
     xid = xid_of_bytes(reader.data(reader.number(_SHORT)))
     record = BranchRecord(xid, reader.text(), reader.text(), _STATES[state], moment, timeout)
     for _ in range(reader.count()):
-        record.queues.append(Place(reader.text(), reader.text()))
+        record.queues.append(RecordedQueue(reader.text(), reader.text()))
     for number in range(reader.count()):
         record.publishes.append(_read_publish(reader, len(record.queues)))
         if number % TRANSACTION_SLICE == 0:

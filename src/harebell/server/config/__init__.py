@@ -21,7 +21,7 @@ from harebell.base.hash_names import SCRYPT
 from harebell.front.common.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.settings import CONFIG_VARIABLE, SETTINGS
-from harebell.server.config.values import Place, machine_memory_bytes
+from harebell.server.config.values import ValueOrigin, machine_memory_bytes
 from harebell.server.net.certificate import DISTINGUISHED_NAME
 
 PLAINTEXT = "$time [$level] $pid $msg"
@@ -250,7 +250,7 @@ class Configuration(NamedTuple):
     """
 
     config: Config
-    places: dict[str, Place]
+    places: dict[str, ValueOrigin]
     warnings: list[str]
     files: list[Path]
 

@@ -22,7 +22,7 @@ from harebell.server.config.rabbitmq_known import fits, is_known, known_keys
 from harebell.server.config.rabbitmq_reasons import reason_of
 from harebell.server.config.values import (
     PORT_MAX,
-    Place,
+    ValueOrigin,
     machine_memory_bytes,
     rabbitmq_size,
     switch,
@@ -165,7 +165,7 @@ class Translation:
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self.values: dict[str, Any] = {}
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, ValueOrigin] = {}
         self.warnings: list[str] = []
         self.backends: list[Line] = []
         for line in {line.segments: line for line in lines}.values():
@@ -175,7 +175,7 @@ class Translation:
     def put(self, name: str, value: Any, line: Line) -> None:
         """Set a setting."""
         self.values[name] = value
-        self.places[name] = Place(line.shown, str(line.path))
+        self.places[name] = ValueOrigin(line.shown, str(line.path))
 
     def add(self, name: str, path: tuple[str, ...], value: Any, line: Line) -> None:
         """Set a member of a setting that is a table."""
@@ -183,7 +183,7 @@ class Translation:
         for segment in path[:-1]:
             table = table.setdefault(segment, {})
         table[path[-1]] = value
-        self.places[name] = Place(line.shown, str(line.path))
+        self.places[name] = ValueOrigin(line.shown, str(line.path))
 
     def append(self, name: str, value: Any, line: Line) -> None:
         """Add a member to a setting that is a list."""
@@ -490,7 +490,7 @@ def _http_tls(translation: Translation, line: Line, _found: tuple[str, ...]) -> 
         used = translation.places[name].shown
         translation.warn(line, f"has no effect: all ports have one certificate, that of {used}")
     else:
-        translation.places.setdefault(name, Place(line.shown, str(line.path)))
+        translation.places.setdefault(name, ValueOrigin(line.shown, str(line.path)))
 
 
 # --- users and vhosts -----------------------------------------------------------------------------

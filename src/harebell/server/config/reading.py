@@ -13,7 +13,7 @@ from harebell.base.names import did_you_mean
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.setting import PREFIX
 from harebell.server.config.settings import ALIASES, BY_NAME, CONFIG_VARIABLE, SETTINGS
-from harebell.server.config.values import Place
+from harebell.server.config.values import ValueOrigin
 
 RABBITMQ_PREFIX = "RABBITMQ_"
 CREDENTIALS = "CREDENTIALS_DIRECTORY"
@@ -57,7 +57,7 @@ class Reading:
         self._rabbitmq = environ
         self._env_file_places: dict[str, str] = {}
         self.values: dict[str, Any] = {}
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, ValueOrigin] = {}
         self.warnings: list[str] = []
         self.files: list[Path] = []
 
@@ -184,7 +184,7 @@ class Reading:
         for name, (variable, value) in found.items():
             place = self._env_file_places.get(variable)
             shown = place or f"the environment variable {variable}"
-            taken[name] = (_read(name, value, shown), Place(place or variable))
+            taken[name] = (_read(name, value, shown), ValueOrigin(place or variable))
         self._take(taken)
 
     def read_flags(self, flags: Mapping[str, Any]) -> None:
@@ -197,10 +197,10 @@ class Reading:
         for name, value in flags.items():
             if value is not None:
                 shown = BY_NAME[name].flag or name
-                found[name] = (_read(name, value, shown), Place(shown))
+                found[name] = (_read(name, value, shown), ValueOrigin(shown))
         self._take(found)
 
-    def _take(self, found: Mapping[str, tuple[Any, Place]]) -> None:
+    def _take(self, found: Mapping[str, tuple[Any, ValueOrigin]]) -> None:
         """Add the values of a source; they replace those of earlier ones."""
         for secret, file in SECRET_FILES.items():
             if secret in found and file in found:
@@ -266,7 +266,7 @@ def _read(name: str, value: Any, source: str) -> Any:
         raise ConfigError(f"{source} {error}{shown}") from None
 
 
-def _from_credentials(directory: Path) -> dict[str, tuple[Any, Place]]:
+def _from_credentials(directory: Path) -> dict[str, tuple[Any, ValueOrigin]]:
     """Read the secrets among the credentials that systemd passes to a unit."""
     found = {}
     for setting in SETTINGS:
@@ -275,7 +275,7 @@ def _from_credentials(directory: Path) -> dict[str, tuple[Any, Place]]:
             shown = f"the credential {setting.name}"
             found[setting.name] = (
                 _read(setting.name, secret_of(path, shown), shown),
-                Place(shown, str(path)),
+                ValueOrigin(shown, str(path)),
             )
     return found
 
@@ -296,10 +296,10 @@ def secret_of(path: Path, what: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Any, Place]]:
+def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Any, ValueOrigin]]:
     known = {setting.variable: setting for setting in SETTINGS}
     known |= {PREFIX + alias.upper(): BY_NAME[name] for alias, name in ALIASES.items()}
-    values: dict[str, tuple[Any, Place]] = {}
+    values: dict[str, tuple[Any, ValueOrigin]] = {}
     for variable, value in environ.items():
         if not variable.startswith(PREFIX) or variable in OTHER_VARIABLES:
             continue
@@ -316,11 +316,11 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[Any, Place]
                 "Service"
             )
         read = _read(name, value, f"the environment variable {variable}")
-        values[name] = (read, Place(variable))
+        values[name] = (read, ValueOrigin(variable))
     return values
 
 
-def _from_toml(path: Path) -> dict[str, tuple[Any, Place]]:
+def _from_toml(path: Path) -> dict[str, tuple[Any, ValueOrigin]]:
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -333,14 +333,17 @@ def _from_toml(path: Path) -> dict[str, tuple[Any, Place]]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_toml_sentence(path, text, str(error))) from None
-    values: dict[str, tuple[Any, Place]] = {}
+    values: dict[str, tuple[Any, ValueOrigin]] = {}
     for key, value in _flattened(table):
         source = f"{path}, line {_line_of(key.partition('.')[0], text)}:"
         name = key.replace(".", "_")
         name = ALIASES.get(name, name)
         if name not in BY_NAME:
             raise ConfigError(f"{source} the key {key} is unknown: {did_you_mean(key, BY_NAME)}")
-        values[name] = (_read(name, value, f"{source} {key}"), Place(f"{source} {key}", str(path)))
+        values[name] = (
+            _read(name, value, f"{source} {key}"),
+            ValueOrigin(f"{source} {key}", str(path)),
+        )
     return values
 
 

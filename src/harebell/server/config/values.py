@@ -63,7 +63,7 @@ RABBITMQ_UNITS = {
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)")
 
 
-class Place(NamedTuple):
+class ValueOrigin(NamedTuple):
     """Where the value of a setting was written.
 
     Args:

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from harebell.base.message import Message, Properties
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import due_at_commit
-from harebell.model.xa.record import BranchRecord, Place, Publish, RecordError, Settlement, decode
+from harebell.model.xa.record import (
+    BranchRecord,
+    Publish,
+    RecordedQueue,
+    RecordError,
+    Settlement,
+    decode,
+)
 from harebell.model.xa.states import State
 from harebell.model.xa.xid import Xid
 
@@ -38,7 +45,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
     found = decode(_record().encode())
     assert (found.xid, found.vhost, found.user) == (Xid(1, b"tx", b"br"), "/", "guest")
     assert (found.state, found.moment, found.timeout) == (State.PREPARED, 12, 60)
-    assert found.queues == [Place("one", "1" * 32), Place("zwei ä", "2" * 32)]
+    assert found.queues == [RecordedQueue("one", "1" * 32), RecordedQueue("zwei ä", "2" * 32)]
     assert [each.queues for each in found.publishes] == [(0, 1), (1,), (0,)]
     first, second, third = (each.message for each in found.publishes)
     assert (first.exchange, first.routing_key, first.body) == ("exchange", "key", b"for both")

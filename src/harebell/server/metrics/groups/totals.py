@@ -19,7 +19,7 @@ from harebell.server.metrics.groups.queues import type_name
 from harebell.server.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row, Value, labels
 
 if TYPE_CHECKING:
-    from harebell.front.common.totals import Place, Sums
+    from harebell.front.common.totals import Sums, VhostAndVersion
     from harebell.server.metrics.source import Source
 
 OPEN = (
@@ -178,7 +178,7 @@ class Totals:
         self.publishers, self.consumers, self.channels = publishers, consumers, channels
         self._keep(found)
 
-    def _keep(self, found: dict[Place, Sums]) -> None:
+    def _keep(self, found: dict[VhostAndVersion, Sums]) -> None:
         """Keep the sums by protocol and of all."""
         by_protocol = {_USUAL: Counters()}
         everything, traffic = Counters(), Traffic()
