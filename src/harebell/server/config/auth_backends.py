@@ -6,8 +6,8 @@
 
 In `rabbitmq.conf` an entry is `auth_backends.1 = internal`, or `.authn` and `.authz` of it. The
 first backend that accepts a user decides. An entry with a backend that Harebell does not have is
-left out with a warning: users that only that backend would accept are refused. Without another entry
-the start is refused: the users in the data directory are not asked instead.
+left out with a warning: users that only that backend would accept are refused. Without another
+entry the start is refused: the users in the data directory are not asked instead.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from harebell.server.config.values import (
     whole,
 )
 
-_MOST_MS = 600_000
+_MAX_MS = 600_000
 
 
 def web_address(value: Any) -> str:
@@ -80,7 +80,7 @@ def scope_aliases(value: Any) -> dict[str, tuple[str, ...]]:
         ) from None
 
 
-_milliseconds = whole(1, _MOST_MS)
+_milliseconds = whole(1, _MAX_MS)
 
 BACKEND_SETTINGS = (
     Setting("auth_backends", backend_entries, "Backends of users, in the order of asking."),
