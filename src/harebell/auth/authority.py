@@ -1,6 +1,6 @@
 """What decides about the permissions of a user that a backend other than the broker's own admits.
 
-A decision of a remote server is not there at once. Whoever checks a permission then gets
+A decision of a remote server is not there at once. The caller that checks a permission gets
 `Undecided`, asks, and repeats what it was doing: nothing has been done before the check.
 """
 
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
 
 class Undecided(Refusal):
-    """A decision is not there yet; where nobody asks for it, the operation is refused.
+    """A decision is not there yet; without a request for it the operation is refused.
 
     Args:
         ask: asks, and calls its argument when the decision is there; not within the call.

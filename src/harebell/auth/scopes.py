@@ -151,7 +151,7 @@ def scopes_of(
     prefix: str,
     additional: Iterable[str],
     aliases: Mapping[str, Iterable[str]],
-    most: int,
+    limit: int,
 ) -> list[str]:
     """Return the scopes of a token for this broker, without their prefix.
 
@@ -161,7 +161,7 @@ def scopes_of(
         prefix: the start of its scopes.
         additional: paths of more claims with scopes.
         aliases: scopes by other names of them.
-        most: the largest number of scopes.
+        limit: the largest number of scopes.
 
     Raises:
         ScopeError: there are more.
@@ -173,6 +173,6 @@ def scopes_of(
     for name in list(found):
         found += aliases.get(name, ())
     mine = {scope.removeprefix(prefix) for scope in found if scope.startswith(prefix)}
-    if len(mine) > most:
-        raise ScopeError(f"the token has {len(mine)} scopes, at most {most} are read")
+    if len(mine) > limit:
+        raise ScopeError(f"the token has {len(mine)} scopes, at most {limit} are read")
     return sorted(mine)

@@ -55,7 +55,7 @@ class Local:
 
 
 class OfServer:
-    """The broker of a URL; nobody is asked for its password.
+    """The broker of a URL; there is no prompt for its password.
 
     Args:
         url: where its HTTP API is.

@@ -150,7 +150,7 @@ def _keys_of(document: dict[str, Any]) -> dict[str, jwt.PyJWK]:
     found: dict[str, jwt.PyJWK] = {}
     rows = document.get("keys")
     for row in rows if isinstance(rows, list) else []:
-        # A secret has no place in a published set: whoever reads it could sign with it.
+        # A secret has no place in a published set: its readers could sign with it.
         if not isinstance(row, dict) or row.get("use", "sig") != "sig" or row.get("kty") == "oct":
             continue
         try:

@@ -200,7 +200,7 @@ class TokenBackend:
             prefix=rules.prefix,
             additional=rules.additional,
             aliases=rules.aliases,
-            most=TOKEN_SCOPES,
+            limit=TOKEN_SCOPES,
         )
 
     def _user(self, claims: Mapping[str, Any]) -> str:
