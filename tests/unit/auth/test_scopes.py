@@ -87,7 +87,7 @@ def found(claims: dict[str, Any], **options: Any) -> list[str]:
         "prefix": "mq.",
         "additional": (),
         "aliases": {},
-        "most": 10,
+        "limit": 10,
         **options,
     }
     return scopes_of(claims, **given)
