@@ -39,8 +39,6 @@ def overview(**changed: Any) -> dict[str, Any]:
         "damage_last": "",
         "quarantined_files": 0,
         "shortages": [],
-        "state": "running",
-        "listeners_suspended": False,
         **changed,
     }
 
