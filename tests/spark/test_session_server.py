@@ -142,4 +142,4 @@ def test_a_runtime_directory_that_others_can_read_is_refused(desk: Desk) -> None
     (desk.runtime / "harebell").mkdir(mode=0o755)
     done = desk.run("spark", "start")
     assert done.returncode == 1
-    assert "that nobody else may read: remove it" in done.stderr
+    assert "that no other user may read: remove it" in done.stderr

@@ -154,10 +154,10 @@ def _node(root: ElementTree.Element, node: Node, place: tuple[int, int]) -> None
 
 
 def _write(
-    parent: ElementTree.Element, place: tuple[int, int], text: str, kind: str, most: int
+    parent: ElementTree.Element, place: tuple[int, int], text: str, kind: str, limit: int
 ) -> None:
     shown = _text(text)
-    shown = shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    shown = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
     where = {"x": str(place[0]), "y": str(place[1]), "class": kind}
     ElementTree.SubElement(parent, "text", where).text = shown
 

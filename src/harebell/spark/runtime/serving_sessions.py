@@ -1,7 +1,7 @@
 """The process of the resident Spark session: `python -m harebell.spark.runtime.serving_sessions`.
 
 It starts a session with Spark Connect's plugin on a free port of 127.0.0.1, writes its record
-(`session_server`), and ends on SIGTERM or when nobody has run a statement for a while.
+(`session_server`), and ends on SIGTERM or when no client has run a statement for a while.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A JVM takes seconds to start. The server keeps one, and serves sessions of Spark
     <runtime>/spark.log    what the server and its JVM print
 
 The runtime directory is `$XDG_RUNTIME_DIR/harebell`, or else `harebell-UID` in the directory for
-temporary files. It belongs to the user, and nobody else may read it.
+temporary files. It belongs to the user, and no other user may read it.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def runtime_directory(environment: Mapping[str, str] | None = None) -> Path:
         ) from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise SessionError(
-            f"the runtime directory {directory} must be a directory of this user that nobody else "
+            f"the runtime directory {directory} must be a directory of this user that no other user "
             f"may read: remove it, or run chmod 700 {directory}"
         )
     return directory
@@ -188,7 +188,7 @@ def start_server(idle_seconds: float, master: str | None = None) -> tuple[Sessio
     try:
         return _awaited(started, directory)
     except BaseException:
-        # Ctrl-C too: nothing that nobody waited for is left behind.
+        # Ctrl-C too: nothing is left behind without a waiter.
         if started.poll() is None:
             started.terminate()
         raise
@@ -281,5 +281,5 @@ class ServerEntry:
         draft.replace(self._directory / _RECORD)
 
     def withdraw(self) -> None:
-        """Remove the record, so that nobody connects to a server that ends."""
+        """Remove the record, so that no client connects to a server that ends."""
         (self._directory / _RECORD).unlink(missing_ok=True)
