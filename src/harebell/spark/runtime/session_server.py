@@ -129,8 +129,8 @@ def runtime_directory(environment: Mapping[str, str] | None = None) -> Path:
         ) from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise SessionError(
-            f"the runtime directory {directory} must be a directory of this user that no other user "
-            f"may read: remove it, or run chmod 700 {directory}"
+            f"the runtime directory {directory} must be a directory of this user that no other "
+            f"user may read: remove it, or run chmod 700 {directory}"
         )
     return directory
 
