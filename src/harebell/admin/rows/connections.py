@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, as_json, moment
 from harebell.admin.statistics import Range, message_stats, with_details
-from harebell.model.queue.stream import StreamQueue
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
@@ -225,6 +224,9 @@ def consumer_row(
     context: AdminContext, connection: BaseConnection, channel: AnyChannel, consumer: Consumer
 ) -> ConsumerRow:
     """What there is to say about a consumer."""
+    # Imported here: commands are described without loading a broker.
+    from harebell.model.queue.stream import StreamQueue
+
     queue = consumer.queue
     single = queue.consumers.active_tag()
     active = single in (None, consumer.tag)

@@ -76,7 +76,7 @@ function ChannelLink({ name }) {
 
 function Consumers({ of }) {
   return html`<${Section} id="consumers" title="Consumers">
-    <${Rows} label="Consumers" empty="Nobody consumes from this queue."
+    <${Rows} label="Consumers" empty="This queue has no consumers."
       heads=${["Tag", "Channel", "Acknowledges", "Prefetch", "Unacked", "Active"]}
       rows=${of.map((each) => [
         each.consumer_tag,

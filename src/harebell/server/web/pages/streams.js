@@ -22,7 +22,7 @@ const FIELDS = [
 
 function Consumers({ of }) {
   return html`<${Section} id="readers" title="Consumers of streams">
-    <${Rows} label="Consumers of streams" empty="Nobody reads a stream."
+    <${Rows} label="Consumers of streams" empty="No stream has consumers."
       heads=${["Stream", "Tag", "Began at", "Next offset", "Behind", "Unacked", "Channel"]}
       rows=${of.map((each) => [
         html`<a href=${to("queues", each.queue.vhost, each.queue.name)}>${each.queue.name}</a>`,

@@ -9,7 +9,7 @@ import { useStore } from "../lib/store.js";
 import { useTitle } from "../lib/title.js";
 import { vhost } from "../lib/vhosts.js";
 
-const READ_MOST = 500;
+const READ_LIMIT = 500;
 const DRAWN_MOST = 60;
 const STEPS = 2;
 const WIDTH = 170;
@@ -23,7 +23,7 @@ const EVERY_MS = 15000;
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 function useList(where, columns) {
-  const query = `page=1&page_size=${READ_MOST}&columns=${columns}`;
+  const query = `page=1&page_size=${READ_LIMIT}&columns=${columns}`;
   const { data, error } = usePoll(`${where}?${query}`, { every: EVERY_MS });
   return { rows: data?.items ?? null, total: data?.filtered_count ?? 0, error };
 }
@@ -121,7 +121,7 @@ export function Topology({ names: [, given, kind, name] }) {
   if (lists.some(({ rows }) => rows === null)) return title;
   const whole = graphOf(exchanges.rows, queues.rows, bindings.rows);
   const graph = part(whole, centre);
-  const left = Math.max(...lists.map(({ total }) => total)) > READ_MOST;
+  const left = Math.max(...lists.map(({ total }) => total)) > READ_LIMIT;
   return html`${title}
     <ul class="legend keys">
       <li><i class="line binding"></i>binding, with its key</li>
@@ -133,7 +133,7 @@ export function Topology({ names: [, given, kind, name] }) {
         ? `${graph.nodes.size} of ${whole.nodes.size} exchanges and queues: those that have a
           binding, but for the default exchange. Choose one to see what is around it.`
         : `What is at most ${STEPS} steps from ${kind} '${name}'. Choose it again for its page.`
-    }${left ? ` Only the first ${READ_MOST} of each kind were read.` : ""}</p>
+    }${left ? ` Only the first ${READ_LIMIT} of each kind were read.` : ""}</p>
     ${
       graph.nodes.size
         ? html`<${Picture} graph=${graph} where=${where} centre=${centre} />`
