@@ -55,7 +55,7 @@ function optionsOf(labels, width, format, onCursor) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    padding: [8, 12, 0, 0],
+    padding: [8, 28, 0, 0],
     scales: {
       x: { range: span },
       y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.1] },
