@@ -96,6 +96,23 @@ _CHROMIUM = Need(
     "chromium", "shows the web interface to its tests", "chromium", _program("chromium"), ours=True
 )
 
+_JAVAC = Need(
+    "javac",
+    "compiles the catalog that is shipped, to compare",
+    "openjdk-17-jdk-headless",
+    _program("javac"),
+    ours=True,
+)
+_LOGROTATE = Need(
+    "logrotate",
+    "rotates a log that is written",
+    "logrotate",
+    lambda: Path("/usr/sbin/logrotate").exists(),
+    ours=True,
+)
+_SYSTEMD = Need(
+    "systemd-analyze", "checks the unit", "systemd", _program("systemd-analyze"), ours=True
+)
 _DOCUMENTS = Need(
     "amqp-specs",
     "has the XML that the versions' tables are compared with",
@@ -111,6 +128,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
     "test": (
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
         *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
+        *(_JAVAC, _LOGROTATE, _SYSTEMD),
     ),
 }
 

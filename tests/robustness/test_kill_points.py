@@ -157,7 +157,7 @@ def _play_all(directory: Path, seed: int, points: int, counted: Callable[[str], 
         seconds = play.seconds
         early += play.early
         lives += play.lives
-    kinds = ", ".join(f"{count} {kind.split(',')[0]}" for kind, count in reached.max_common())
+    kinds = ", ".join(f"{count} {kind.split(',')[0]}" for kind, count in reached.most_common())
     counted(
         f"{reached.total()} points reached in {lives} lives ({kinds}; {early} during the start), "
         f"{sent:,} sent, {confirmed:,} confirmed, {time.monotonic() - begin:.0f} s"

@@ -57,6 +57,7 @@ from harebell.server.net.listener import Listener, StartError, listen, reopened
 from harebell.server.net.tls import ServerTls
 from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
+from harebell.server.service_manager import ServiceManager
 from harebell.server.statistics import node
 from harebell.server.statistics.planning import plan_of
 from harebell.server.statistics.sampler import Sampler
@@ -161,6 +162,7 @@ class App:
         self.lag = Histogram(LAG_SECONDS)
         self._trimmer = Trimmer()
         self._stop = asyncio.Event()
+        self.manager = ServiceManager({}, 0)
         self.again: Again | None = None
         self._control: Any = None
         self._sampling = Sampling(self.loop, self.wall, self.registry.turns)
@@ -361,8 +363,10 @@ class App:
         self.flusher.look()
         self._tick_later()
 
-    def obey_signals(self) -> None:
-        """End at SIGTERM and SIGINT, and reload at SIGHUP."""
+    def obey(self, manager: ServiceManager) -> None:
+        """End at SIGTERM and SIGINT, reload at SIGHUP, and report to the service manager."""
+        self.manager = manager
+        manager.ready(self._status())
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._terminate)
         self.loop.add_signal_handler(signal.SIGHUP, self._hang_up)
@@ -385,11 +389,13 @@ class App:
 
     def _hang_up(self) -> None:
         """Read the configuration and the TLS files again, and open the log file anew (SIGHUP)."""
+        self.manager.reloading()
         try:
             self.reload()
         except HarebellError as error:
             self.logger.write("error", f"{error}; the configuration stays as it is")
             self.logger.reopen()
+        self.manager.ready(self._status())
 
     def _metrics_source(self, login_attempts: LoginAttempts) -> Source:
         """Return what metrics are read from."""
@@ -423,9 +429,13 @@ class App:
         """Wait for SIGTERM, SIGINT or a reset."""
         await self._stop.wait()
 
+    def _status(self) -> str:
+        return "listening on " + ", ".join(each.shown for each in self.addresses)
+
     async def stop(self) -> None:
         """Stop accepting, close every connection with a reason, and close the store."""
         self.logger.write("info", "stopping")
+        self.manager.stopping()
         for listener in self.listeners:
             listener.server.close()
         for http in self.http_listeners:
@@ -688,6 +698,7 @@ async def _serve(
     configuration: Configuration, ready: Callable[[App], None], again: Again | None
 ) -> int:
     ask_for_more()
+    manager = ServiceManager(os.environ, os.getpid())
     config = configuration.config
     logger = Logger(config, node_name(config))
     uncompiled = impl.warning()
@@ -701,7 +712,6 @@ async def _serve(
         app = App(config, logger)
         app.again = again
         await app.start()
-        app.obey_signals()
         bound_collections()
         keep_heap()
         # Warnings of the start must appear before the line "Server startup complete".
@@ -710,6 +720,7 @@ async def _serve(
         # What are plugins of RabbitMQ: management and the metrics for Prometheus.
         plugins = bool(app.http_listeners) + bool(app.metrics_listeners)
         logger.write("info", f"Server startup complete; {plugins} plugins started.")
+        app.obey(manager)
         await app.wait()
         await app.stop()
         while (resetting := app.service.resetting) is not None:
@@ -717,11 +728,12 @@ async def _serve(
             app = App(app.config, logger, app.service.closed)
             app.again = again
             await app.start()
-            app.obey_signals()
+            app.obey(manager)
             resetting.set_result(None)
             await app.wait()
             await app.stop()
     finally:
+        manager.close()
         logger.close()
     return 0
 

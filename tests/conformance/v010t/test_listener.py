@@ -10,7 +10,7 @@ import pytest
 from harebell.wire.v09 import methods as m
 from tests.conformance.sites import Site, SocketWire
 from tests.conformance.v010t.peer import HEADER_0_10, HEADER_PREVIEW, Peer
-from tests.running import RunningBroker, running_broker
+from tests.running import DidNotStart, RunningBroker, running_broker
 
 HEADER_0_9_1 = b"AMQP\x00\x00\x09\x01"
 
@@ -62,7 +62,7 @@ def test_a_listener_that_cannot_be_had_gets_a_sentence():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with (
-            pytest.raises(RuntimeError, match=f"127.0.0.1:{port} is in use already"),
+            pytest.raises(DidNotStart, match=f"127.0.0.1:{port} is in use already"),
             running_broker("--listen", f"amqp-0-10t://127.0.0.1:{port}"),
         ):
             pass

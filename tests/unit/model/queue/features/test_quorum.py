@@ -27,6 +27,14 @@ class Letters:
     def __init__(self, *outcomes: int) -> None:
         self.outcomes = list(outcomes)
         self.got: list[tuple[bytes, str]] = []
+        self.counted: list[str] = []
+        self.confirmed = 0
+
+    def count(self, reason: str) -> None:
+        self.counted.append(reason)
+
+    def confirm(self) -> None:
+        self.confirmed += 1
 
     def send(self, letter: Message, reason: str, taken: set[str] | None = None) -> int:
         self.got.append((letter.body, reason))
@@ -177,6 +185,7 @@ def test_a_dead_letter_at_least_once_stays_until_its_copy_is_on_disk() -> None:
     queue.tick()
     assert log.live() == 0
     assert letters.got == [(b"bad", "rejected")]
+    assert (letters.counted, letters.confirmed) == (["rejected"], 1)
 
 
 @pytest.mark.parametrize("outcome", [NOWHERE, REJECTED])
