@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from harebell.wire.v09 import bulk, lease, publisher, stage
+from harebell.wire.v09 import bulk, lease, publisher, query, stage
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.conformance.frames import METHOD, body, content_header, frame
@@ -41,6 +41,7 @@ FROM_SERVER = {
     "lease.close-ok",
     "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok", "stage.discard-ok",
     "bulk.span-ok", "bulk.batch", "bulk.queues-ok", "publisher.declare-ok", "publisher.forget-ok",
+    "query.report-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
 
@@ -93,6 +94,7 @@ REPLIES: dict[str, m.Method | None] = {
     "bulk.letters": bulk.BulkQueuesOk(b"\x01q"),
     "publisher.declare": publisher.PublisherDeclareOk(),
     "publisher.forget": publisher.PublisherForgetOk(),
+    "query.report": query.QueryReportOk(),
 }
 """What an open channel answers to each method that a client may send."""
 
@@ -136,6 +138,7 @@ SENT: dict[str, m.Method] = {
     "bulk.read": bulk.BulkRead("q", columns=b"value"),
     "publisher.declare": publisher.PublisherDeclare("p"),
     "publisher.forget": publisher.PublisherForget("p"),
+    "query.report": query.QueryReport("q"),
 }
 """Methods whose zero values would not do in an open channel; the others are sent as they are."""
 

@@ -151,6 +151,11 @@ STAGES = Noun(
     "Look at the batches that are staged in a running broker, and drop them.",
     "stages",
 )
+QUERIES = Noun(
+    "queries",
+    "Look at the queries of data programs that report to a running broker.",
+    "queries",
+)
 USERS = Noun("users", "Manage the users of a running broker.", "users")
 PERMISSIONS = Noun("permissions", "Manage what users may do in a vhost.", "permissions")
 TOPIC_PERMISSIONS = Noun(
@@ -212,7 +217,7 @@ NOUNS: dict[str, Noun] = {
     noun.name: noun
     for noun in (
         *(QUEUES, JOBS, EXCHANGES, STREAMS, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
-        *(TRANSACTIONS, LEASES, STAGES),
+        *(TRANSACTIONS, LEASES, STAGES, QUERIES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),
         *(CONFIG, LISTENERS, APP, LOGS),

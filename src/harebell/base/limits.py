@@ -253,6 +253,17 @@ BULK_READS_PER_TURN = 4
 BULK_READS_WAITING = 1_024
 """Most bulk reads of one connection in progress."""
 
+QUERY_REPORTS = 1_000
+"""Most queries that report in a vhost."""
+QUERY_REPORT_MS = 86_400_000
+"""Time after which a report is dropped (a day)."""
+QUERY_TEXT_BYTES = 255
+"""Longest text in a report, but for the error."""
+QUERY_ERROR_CHARACTERS = 2_000
+"""Characters of an error that are kept."""
+QUERY_SOURCES = 64
+"""Most queues that a report names."""
+
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
 """Default prefetch of a consumer of the client."""

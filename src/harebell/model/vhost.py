@@ -27,6 +27,7 @@ from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
+from harebell.model.query_reports import QueryReports
 from harebell.model.queue.arguments import (
     check_queue_arguments,
     check_queue_properties,
@@ -83,6 +84,7 @@ class VHost:
         broker_queue_type: the default queue type if the metadata have none.
         ceilings: limits for all vhosts together; shared by the broker.
         churn: counters of what is declared and deleted; shared by the broker.
+        query_reports: what queries have reported.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class VHost:
             store,
             timers,
         )
+        self.query_reports = QueryReports(self._context.clock)
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues

@@ -20,7 +20,7 @@ from harebell.client.message import (
     outgoing,
     outgoing_item,
 )
-from harebell.client.protocol import leases, stages
+from harebell.client.protocol import leases, queries, stages
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
@@ -84,6 +84,7 @@ class Channel(SharedChannel):
     read_arrow = awaited(Verbs.read_arrow)
     queue_names = awaited(Verbs.queue_names)
     dead_letter_queues = awaited(Verbs.dead_letter_queues)
+    report_query = awaited(queries.report_query)
     stage_open = awaited(stages.stage_open)
     stage_append = awaited(stages.stage_append)
     stage_commit = awaited(stages.stage_commit)

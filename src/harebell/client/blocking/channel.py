@@ -25,7 +25,7 @@ from harebell.client.message import (
     outgoing,
     outgoing_item,
 )
-from harebell.client.protocol import leases, stages
+from harebell.client.protocol import leases, queries, stages
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import ChannelPhase, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
@@ -91,6 +91,7 @@ class Channel(SharedChannel):
     read_arrow = waited(Verbs.read_arrow)
     queue_names = waited(Verbs.queue_names)
     dead_letter_queues = waited(Verbs.dead_letter_queues)
+    report_query = waited(queries.report_query)
     arrow_batches = arrow_batches
     stage_open = waited(stages.stage_open)
     stage_append = waited(stages.stage_append)

@@ -9,6 +9,7 @@ versions; a peer that never asks for them never sees one of their methods.
     0xF001   bulk        ranges of a log as Arrow
     0xF002   stage       batches that are published together, once
     0xF003   publisher   publishers whose repeats are dropped
+    0xF004   query       what queries report about themselves
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harebell.wire.v09 import bulk, lease, publisher, stage
+from harebell.wire.v09 import bulk, lease, publisher, query, stage
 
 FIRST_CLASS = 0xF000
 """Classes from here on belong to implementations; the standard's own are far below."""
@@ -44,6 +45,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     Extension(bulk.NAME, bulk.VERSION, bulk.TABLE),
     Extension(stage.NAME, stage.VERSION, stage.TABLE),
     Extension(publisher.NAME, publisher.VERSION, publisher.TABLE),
+    Extension(query.NAME, query.VERSION, query.TABLE),
 )
 """Those that Harebell has."""
 
