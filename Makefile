@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PARTS := lint types .test-native .test-python .test-rest .test-spark
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs clean
+.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs deb clean
 .PHONY: $(PARTS)
 .NOTPARALLEL:
 
@@ -90,6 +90,10 @@ soak:            ## Run the long tests, three to four hours; the fuzzers share H
 docs:            ## Run every command and example of the documentation
 	@$(SETUP) test
 	$(PYTEST) tests/docs tests/tidy
+
+deb:             ## Make the Debian package, in dist
+	@$(SETUP) run
+	@$(BIN)/python tools/deb.py dist
 
 clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	rm -rf build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

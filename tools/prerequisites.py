@@ -95,7 +95,10 @@ _STRACE = Need("strace", "plants faults at system calls", "strace", _program("st
 _CHROMIUM = Need(
     "chromium", "shows the web interface to its tests", "chromium", _program("chromium"), ours=True
 )
-
+_LINTIAN = Need("lintian", "checks the Debian package", "lintian", _program("lintian"), ours=True)
+_FAKEROOT = Need(
+    "fakeroot", "installs it without being root", "fakeroot", _program("fakeroot"), ours=True
+)
 _JAVAC = Need(
     "javac",
     "compiles the catalog that is shipped, to compare",
@@ -128,7 +131,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
     "test": (
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
         *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
-        *(_JAVAC, _LOGROTATE, _SYSTEMD),
+        *(_JAVAC, _LOGROTATE, _SYSTEMD, _LINTIAN, _FAKEROOT),
     ),
 }
 
