@@ -32,7 +32,7 @@ from harebell.spark.runtime.masters import master_of
 
 _KEYS = (
     *("pipeline", "source", "sources", "steps", "sinks", "trigger", "checkpoint", "mode"),
-    *("spark", "master"),
+    *("spark", "master", "report"),
 )
 _STEP_KEYS = ("name", "sql", "python", "from", "watermark")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -101,6 +101,7 @@ class _Reader:
             mode=self._mode(),
             settings=settings,
             master=self._master(),
+            report=self._report(),
         )
         if not self._complaints.found:
             self._together(found)
@@ -293,6 +294,14 @@ class _Reader:
                 node.line, f"the mode is one of {', '.join(MODES)}, not {node.kind}"
             )
         return str(node.plain)
+
+    def _report(self) -> bool:
+        node = self._keys.get("report")
+        if node is None or node.plain is True:
+            return True
+        if node.plain is not False:
+            self._complaints.add(node.line, f"report is true or false, not {node.kind}")
+        return False
 
     def _master(self) -> str:
         node = self._keys.get("master")

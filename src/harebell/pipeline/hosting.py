@@ -30,6 +30,8 @@ from harebell.spark.runtime.masters import CONNECT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from harebell.spark.reporting import QueryReporter
+
 
 def host(
     pipelines: Sequence[Description],
@@ -64,7 +66,14 @@ def host(
                 view.say(f"metrics: {held.enter_context(serving(metrics, lambda: states))}")
             session = spark or held.enter_context(_session(pipelines, settings or {}))
             runs = [
-                PipelineRun(pipeline, session, state, entry, view.say)
+                PipelineRun(
+                    pipeline,
+                    session,
+                    state,
+                    entry,
+                    view.say,
+                    held.enter_context(_reports(pipeline)),
+                )
                 for pipeline, state, entry in zip(pipelines, states, entries, strict=True)
             ]
             held.enter_context(view)
@@ -77,6 +86,25 @@ def host(
                     entry.write(state)
             raise
     return states
+
+
+@contextmanager
+def _reports(pipeline: Description) -> Iterator[QueryReporter | None]:
+    """Yield what reports to the broker of the first source; None if the pipeline does not report.
+
+    The last report is sent at the end.
+    """
+    if not pipeline.report:
+        yield None
+        return
+    from harebell.spark.options.source_options import parse
+    from harebell.spark.reporting import QueryReporter
+
+    reporter = QueryReporter(parse(pipeline.sources[0].options).url)
+    try:
+        yield reporter
+    finally:
+        reporter.close()
 
 
 def _begun(pipeline: Description) -> PipelineState:

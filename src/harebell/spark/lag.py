@@ -88,6 +88,22 @@ def lag_of(latest: Any, end: Any) -> dict[str, str]:
     return metrics | ({BYTES: str(sum(sizes))} if len(sizes) == len(behind) else {})
 
 
+def waiting_of(latest: Any, end: Any) -> dict[str, int]:
+    """Return the messages of one source that are not read yet, by queue; empty if unknown.
+
+    Args:
+        latest: `latestOffset` of the source in the progress of a query, as a text or parsed.
+        end: its `endOffset`.
+    """
+    there, read = _parsed(latest), _parsed(end)
+    found: dict[str, int] = {}
+    for queue, last in there.items():
+        one = lag_of({queue: last}, {queue: read[queue]} if queue in read else {})
+        if one:
+            found[queue] = int(one[BEHIND[1]])
+    return found
+
+
 def _parsed(offset: Any) -> dict[str, Any]:
     if isinstance(offset, str):
         try:

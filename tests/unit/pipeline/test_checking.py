@@ -114,6 +114,7 @@ sinks: [{console: , from: source}, {console: , from: a}]
             "bodyFormat does not go with body",
         ),
         (RIGHT.replace("name: big", "name: Source"), 7, "the name Source is taken: see line 3"),
+        (RIGHT + "report: maybe\n", 20, "report is true or false, not 'maybe'"),
         (RIGHT + "master: nonsense\n", 20, "unknown master 'nonsense'"),
         ("source: {queue: q}", 1, "a pipeline needs sinks"),
         ("source: {queue: q}\nsinks: []", 2, "a pipeline needs sinks"),

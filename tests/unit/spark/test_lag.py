@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harebell.spark.lag import lag_of
+from harebell.spark.lag import lag_of, waiting_of
 
 
 def stream(position: int, **more: Any) -> dict[str, Any]:
@@ -48,3 +48,11 @@ def test_leased_queues_are_behind_by_what_is_ready() -> None:
 )
 def test_what_is_no_offset_of_a_queue_has_no_metrics(latest: Any) -> None:
     assert lag_of(latest, latest) == {}
+
+
+def test_what_waits_is_counted_by_queue() -> None:
+    latest = {"a": {"position": 9, "generation": "g"}, "b": {"ready": 4}}
+    end = {"a": {"position": 2, "generation": "g"}}
+    assert waiting_of(latest, end) == {"a": 7, "b": 4}
+    assert waiting_of('{"position": 9}', None) == {}
+    assert waiting_of(None, None) == {}

@@ -22,6 +22,7 @@ from harebell.pipeline.run import frames
 from harebell.pipeline.run.failures import reason_of, unreached
 from harebell.pipeline.run.frames import as_dead_letters
 from harebell.pipeline.run.lags import lags
+from harebell.pipeline.run.reported import facts_of
 from harebell.pipeline.sinks.exchange import ExchangeSink
 from harebell.pipeline.sinks.factory import BatchSink, check_libraries, made
 from harebell.pipeline.spec.description import Description, Source
@@ -30,6 +31,8 @@ from harebell.pipeline.spec.values import interval_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from harebell.spark.reporting import QueryReporter
 
 _BAD_SINK = "bad-rows"
 
@@ -47,6 +50,7 @@ class PipelineRun:
         state: the state, kept up to date.
         entry: where the state is written for other processes; None for nowhere.
         say: prints a line.
+        reporter: sends the state to a broker; None for no reports.
     """
 
     def __init__(
@@ -56,12 +60,14 @@ class PipelineRun:
         state: PipelineState,
         entry: PipelineEntry | None,
         say: Callable[[str], None],
+        reporter: QueryReporter | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._spark = spark.newSession()
         self.state = state
         self._entry = entry
         self._say = say
+        self._reporter = reporter
         self._stopping = threading.Event()
         self._busy = threading.Lock()
         self._query: StreamingQuery | None = None
@@ -271,6 +277,8 @@ class PipelineRun:
         self.state.updated = time.time()
         if self._entry is not None:
             self._entry.write(self.state)
+        if self._reporter is not None:
+            self._reporter.put(self.state.name, facts_of(self.state))
 
 
 def _asked(error: BaseException) -> bool:

@@ -169,6 +169,7 @@ class Description:
         mode: Spark's output mode.
         settings: of the Spark session.
         master: where Spark runs; "" for this machine.
+        report: whether it reports to the broker how far it is.
     """
 
     name: str
@@ -182,6 +183,7 @@ class Description:
     mode: str = "append"
     settings: dict[str, str] = field(default_factory=dict)
     master: str = ""
+    report: bool = True
 
     @property
     def stateful(self) -> bool:
