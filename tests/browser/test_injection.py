@@ -9,6 +9,7 @@ import pika
 import pytest
 from playwright.sync_api import Browser, expect
 
+from harebell.client import blocking
 from tests.browser.browsing import Window, window
 from tests.browser.payloads import PAYLOADS
 from tests.browser.traffic import Site, serving
@@ -33,6 +34,10 @@ def hostile() -> Iterator[Site]:
                     **dict.fromkeys(("content_type", "message_id", "reply_to", "type"), payload),
                 )
                 channel.basic_publish(payload, payload, payload.encode(), properties)
+        with blocking.connect(site.broker.address() + "/%2F") as link:
+            for payload in PAYLOADS:
+                facts = dict.fromkeys(("error", "sink", "application"), payload)
+                link.channel().report_query(payload, facts | {"sources": [payload]})
         yield site
 
 
@@ -115,13 +120,24 @@ def test_payloads_in_bindings_are_text(opened: Window) -> None:
         ("exchanges", "Exchanges"),
         ("topology", "Topology"),
         (f"topology/%2F/queue/{_ALL}", "Topology"),
+        ("pipelines", "Pipelines"),
         ("policies", "Policies"),
         ("vhosts", "Vhosts"),
         ("users", "Users"),
         (f"exchanges/%2F/{_ALL}", PAYLOADS[0]),
         (f"users/{_ALL}", PAYLOADS[0]),
     ],
-    ids=["exchanges", "topology", "around", "policies", "vhosts", "users", "exchange", "user"],
+    ids=[
+        "exchanges",
+        "topology",
+        "around",
+        "pipelines",
+        "policies",
+        "vhosts",
+        "users",
+        "exchange",
+        "user",
+    ],
 )
 def test_payloads_on_other_pages_are_text(opened: Window, path: str, heading: str) -> None:
     opened.show(path, heading)

@@ -48,6 +48,7 @@ PAGES = (
     Shown("topology", "Topology", "orders.failed"),
     Shown("topology/%2F/queue/orders.eu", "Topology", "steps from queue 'orders.eu'"),
     Shown("streams", "Streams", "reports"),
+    Shown("pipelines", "Pipelines", "no space left for table daily"),
     Shown("publish", "Publish", "Sent from this page"),
     Shown("connections", "Connections", "shop"),
     Shown("channels", "Channels", "guest"),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pika
 
+from harebell.client import blocking
 from tests.ports import free_port
 from tests.running import RunningBroker, running_broker
 from tests.unit.server.http.asking import Api
@@ -64,6 +65,7 @@ def shop() -> Iterator[Site]:
         )
         link = pika.BlockingConnection(parameters)
         _declare(link)
+        _report(site.broker.address() + "/%2F")
         stop = threading.Event()
         busy = threading.Thread(target=_trade, args=(link, stop), daemon=True)
         busy.start()
@@ -82,6 +84,16 @@ def _set_up(api: Api) -> None:
     api.done("PUT", "/api/policies/%2F/bounded", policy)
     api.done("PUT", "/api/vhost-limits/billing/max-queues", {"value": 100})
     api.done("PUT", "/api/user-limits/ada/max-connections", {"value": 10})
+
+
+def _report(url: str) -> None:
+    """One query runs, another one has failed."""
+    with blocking.connect(url) as connection:
+        channel = connection.channel()
+        facts = {"batch": 41, "rows_per_second": 1_250.5, "lag_messages": 300, "lag_seconds": 0.24}
+        channel.report_query("orders-to-lake", facts | {"sources": ["orders.eu"], "interval": 3600})
+        error = "no space left for table daily"
+        channel.report_query("daily", {"state": "failed", "error": error, "sources": ["events"]})
 
 
 def _declare(link: pika.BlockingConnection) -> None:

@@ -9,6 +9,7 @@ import { Exchange } from "./exchange.js";
 import { Exchanges } from "./exchanges.js";
 import { Limits } from "./limits.js";
 import { Overview } from "./overview.js";
+import { Pipelines } from "./pipelines.js";
 import { Policies } from "./policies.js";
 import { Queue } from "./queue.js";
 import { Queues } from "./queues.js";
@@ -27,6 +28,7 @@ export const PAGES = [
   { name: "exchanges", label: "Exchanges", choose: either(Exchanges, Exchange, 3) },
   { name: "topology", label: "Topology", choose: () => Topology },
   { name: "streams", label: "Streams", choose: () => Streams },
+  { name: "pipelines", label: "Pipelines", choose: () => Pipelines },
   { name: "publish", label: "Publish", choose: () => Compose },
   { name: "connections", label: "Connections", choose: either(Connections, Connection, 2) },
   { name: "channels", label: "Channels", choose: either(Channels, Channel, 2) },

@@ -1,0 +1,43 @@
+// The queries of data programs that report to the broker, such as those of Spark.
+import { NOTHING, count, rate, seconds, short } from "../lib/format.js";
+import { html } from "../lib/html.js";
+import { Badge, Problem, Rows, Section } from "../lib/pieces.js";
+import { usePoll } from "../lib/poll.js";
+import { useStore } from "../lib/store.js";
+import { useTitle } from "../lib/title.js";
+import { listed, vhost } from "../lib/vhosts.js";
+
+function State({ of }) {
+  const shown = of.stale ? "stale" : of.state;
+  const tone = of.state === "failed" || of.stale ? "bad" : "";
+  const title = `reported ${new Date(of.reported_at).toLocaleString()}`;
+  return html`<${Badge} tone=${tone} title=${title}>${shown}</${Badge}>`;
+}
+
+export function Pipelines() {
+  useTitle("Pipelines");
+  const chosen = useStore(vhost);
+  const queries = usePoll(listed("queries", chosen));
+  return html`<div class="title"><h1>Pipelines</h1></div>
+    <${Problem} error=${queries.error} />
+    <${Section} id="pipelines" title="Queries that report">
+      ${
+        queries.data &&
+        html`<${Rows} label="Queries that report" empty="No query reports to this broker."
+          heads=${["Name", "Vhost", "User", "State", "Batch", "Rows/s", "Behind", "Lag", "Queues", "Sink", "Last error"]}
+          rows=${queries.data.map((each) => [
+            each.name,
+            each.vhost,
+            each.user,
+            html`<${State} of=${each} />`,
+            count(each.batch),
+            rate(each.rows_per_second),
+            short(each.lag_messages),
+            seconds(each.lag_seconds),
+            each.sources.join(", ") || NOTHING,
+            each.sink ?? NOTHING,
+            each.error ?? NOTHING,
+          ])} />`
+      }
+    </${Section}>`;
+}
