@@ -7,6 +7,11 @@ import { useStore } from "../lib/store.js";
 import { useTitle } from "../lib/title.js";
 import { listed, vhost } from "../lib/vhosts.js";
 
+const HEADS = [
+  ...["Name", "Vhost", "User", "State", "Batch", "Rows/s", "Behind", "Lag"],
+  ...["Queues", "Sink", "Last error"],
+];
+
 function State({ of }) {
   const shown = of.stale ? "stale" : of.state;
   const tone = of.state === "failed" || of.stale ? "bad" : "";
@@ -24,7 +29,7 @@ export function Pipelines() {
       ${
         queries.data &&
         html`<${Rows} label="Queries that report" empty="No query reports to this broker."
-          heads=${["Name", "Vhost", "User", "State", "Batch", "Rows/s", "Behind", "Lag", "Queues", "Sink", "Last error"]}
+          heads=${HEADS}
           rows=${queries.data.map((each) => [
             each.name,
             each.vhost,
