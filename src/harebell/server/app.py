@@ -364,9 +364,8 @@ class App:
         self._tick_later()
 
     def obey(self, manager: ServiceManager) -> None:
-        """End at SIGTERM and SIGINT, reload at SIGHUP, and report to the service manager."""
+        """End at SIGTERM and SIGINT, reload at SIGHUP, and report both to the service manager."""
         self.manager = manager
-        manager.ready(self._status())
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._terminate)
         self.loop.add_signal_handler(signal.SIGHUP, self._hang_up)
@@ -395,7 +394,7 @@ class App:
         except HarebellError as error:
             self.logger.write("error", f"{error}; the configuration stays as it is")
             self.logger.reopen()
-        self.manager.ready(self._status())
+        self.report_ready()
 
     def _metrics_source(self, login_attempts: LoginAttempts) -> Source:
         """Return what metrics are read from."""
@@ -429,8 +428,9 @@ class App:
         """Wait for SIGTERM, SIGINT or a reset."""
         await self._stop.wait()
 
-    def _status(self) -> str:
-        return "listening on " + ", ".join(each.shown for each in self.addresses)
+    def report_ready(self) -> None:
+        """Report to the service manager that clients are served, and where."""
+        self.manager.ready("listening on " + ", ".join(each.shown for each in self.addresses))
 
     async def stop(self) -> None:
         """Stop accepting, close every connection with a reason, and close the store."""
@@ -712,6 +712,7 @@ async def _serve(
         app = App(config, logger)
         app.again = again
         await app.start()
+        app.obey(manager)
         bound_collections()
         keep_heap()
         # Warnings of the start must appear before the line "Server startup complete".
@@ -720,7 +721,7 @@ async def _serve(
         # What are plugins of RabbitMQ: management and the metrics for Prometheus.
         plugins = bool(app.http_listeners) + bool(app.metrics_listeners)
         logger.write("info", f"Server startup complete; {plugins} plugins started.")
-        app.obey(manager)
+        app.report_ready()
         await app.wait()
         await app.stop()
         while (resetting := app.service.resetting) is not None:
@@ -729,6 +730,7 @@ async def _serve(
             app.again = again
             await app.start()
             app.obey(manager)
+            app.report_ready()
             resetting.set_result(None)
             await app.wait()
             await app.stop()
