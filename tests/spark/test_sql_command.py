@@ -68,6 +68,7 @@ def test_the_shell_asks_in_one_session_and_ctrl_c_ends_the_statement_only(
         assert "line 1, column 8" in shell.until("cannot be resolved")
         shell.type(f"INSERT INTO queue('{queue}') SELECT * FROM queue('{queue}');\n")
         shell.until("3 messages published")
+        shell.until("harebell> ")
         shell.type("SELECT half of a statement\x03")
         shell.until("harebell> ")
         shell.type("\x04")

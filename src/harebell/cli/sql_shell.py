@@ -49,20 +49,20 @@ def run_shell(runner: StatementRunner) -> None:
         while True:
             try:
                 line = input(_GOES_ON if text else _PROMPT)
+                word = line.strip().rstrip(";").lower()
+                if not text and word in _LEAVE:
+                    return
+                if not text and word in _ASK:
+                    echo(_HELP)
+                else:
+                    text = _run_complete(runner, f"{text}{line}\n")
             except EOFError:
                 echo()
                 return
             except KeyboardInterrupt:
+                # At the prompt, or between the end of a statement and the prompt.
                 echo()
                 text = ""
-                continue
-            word = line.strip().rstrip(";").lower()
-            if not text and word in _LEAVE:
-                return
-            if not text and word in _ASK:
-                echo(_HELP)
-                continue
-            text = _run_complete(runner, f"{text}{line}\n")
 
 
 def _run_complete(runner: StatementRunner, text: str) -> str:
