@@ -107,7 +107,7 @@ clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%)
 
 .test-rest:
-	$(PYTEST) -n 3 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)
+	$(PYTEST) -n 4 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)
 
 .test-spark:
 	$(PYTEST) -n 2 --dist loadfile -m 'spark and not soak' $(SPARK)
