@@ -120,8 +120,10 @@ def logging_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
 
 
 def _run(words: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    # Erlang would leave a dump in the directory of the tests when a tool fails.
+    quiet = {**env, "ERL_CRASH_DUMP_SECONDS": "0"}
     return subprocess.run(
-        words, capture_output=True, text=True, env=env, timeout=_SECONDS, check=False
+        words, capture_output=True, text=True, env=quiet, timeout=_SECONDS, check=False
     )
 
 

@@ -140,6 +140,8 @@ class RabbitNode:
             "PATH": os.environ["PATH"],
             "LANG": "C.UTF-8",
             "HOME": str(self.home),
+            # A tool that fails would leave a dump in the directory of the tests.
+            "ERL_CRASH_DUMP_SECONDS": "0",
             "RABBITMQ_NODENAME": f"hb{self.port}@localhost",
             "RABBITMQ_CONFIG_FILE": str(self.home / "rabbitmq.conf"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.home / "enabled_plugins"),
