@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    entry = ServerEntry()
+    entry = ServerEntry(stopping)
     token = os.environ[TOKEN_VARIABLE]
     from harebell.spark.session import build_session
 

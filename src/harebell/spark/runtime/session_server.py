@@ -7,6 +7,9 @@ A JVM takes seconds to start. The server keeps one, and serves sessions of Spark
     <runtime>/spark.lock   held by the server while it lives: process ids are reused, locks are not
     <runtime>/spark.log    what the server and its JVM print
 
+The record is there while the server serves. A lock without a record is that of a server that
+starts or ends: another one waits until it sees which.
+
 The runtime directory is `$XDG_RUNTIME_DIR/harebell`, or else `harebell-UID` in the directory for
 temporary files. It belongs to the user, and no other user may read it.
 """
@@ -23,6 +26,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Mapping
@@ -43,7 +47,7 @@ TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - a name
 _RECORD, _LOCK, _LOG = "spark.json", "spark.lock", "spark.log"
 _POLL_SECONDS = 0.1
 _TAKEN = 3
-"""Exit code of a server that found another one."""
+"""Exit code of a server that found another one, or that was told to stop before it had the lock."""
 
 
 def versions() -> dict[str, str]:
@@ -170,6 +174,17 @@ def start_server(idle_seconds: float, master: str | None = None) -> tuple[Sessio
     found = find_server()
     if found is not None:
         return _matching(found), False
+    until = time.monotonic() + SPARK_SERVER_START_SECONDS
+    while True:
+        got = _start_one(idle_seconds, master, until)
+        if got is not None:
+            return got
+
+
+def _start_one(
+    idle_seconds: float, master: str | None, until: float
+) -> tuple[SessionServer, bool] | None:
+    """Start a server; None if it gave way to another one, which has ended since."""
     directory = runtime_directory()
     words = [sys.executable, "-m", "harebell.spark.runtime.serving_sessions", str(idle_seconds)]
     # The token is not in the arguments, which every user of the machine can read.
@@ -186,7 +201,7 @@ def start_server(idle_seconds: float, master: str | None = None) -> tuple[Sessio
             start_new_session=True,
         )
     try:
-        return _awaited(started, directory)
+        return _awaited(started, directory, until)
     except BaseException:
         # Ctrl-C too: nothing is left behind without a waiter.
         if started.poll() is None:
@@ -194,14 +209,17 @@ def start_server(idle_seconds: float, master: str | None = None) -> tuple[Sessio
         raise
 
 
-def _awaited(started: subprocess.Popen[bytes], directory: Path) -> tuple[SessionServer, bool]:
-    until = time.monotonic() + SPARK_SERVER_START_SECONDS
+def _awaited(
+    started: subprocess.Popen[bytes], directory: Path, until: float
+) -> tuple[SessionServer, bool] | None:
     while time.monotonic() < until:
         code = started.poll()
         found = find_server()
         if found is not None:
             return _matching(found), found.pid == started.pid
-        if code is not None and code != _TAKEN:
+        if code == _TAKEN:
+            return None
+        if code is not None:
             said = (directory / _LOG).read_text(errors="replace").strip().splitlines()
             reason = said[-1] if said else f"exit code {code}"
             raise SessionError(f"the Spark server did not start: {reason} (see {directory / _LOG})")
@@ -257,20 +275,34 @@ def _locked(directory: Path) -> bool:
 class ServerEntry:
     """The record of this process as the server, and the lock that it holds.
 
+    It waits for the lock while another server starts or ends, and gives way to one that serves.
+
+    Args:
+        stopping: ends the wait.
+
     Raises:
-        SystemExit: another server runs.
+        SystemExit: another server serves, or the wait was ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stopping: threading.Event) -> None:
         self._directory = runtime_directory()
         self._descriptor = os.open(
             self._directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
         )
+        while not self._lock():
+            # The lock of a server is exclusive. The shared one of a program that looks for a
+            # server is over in a moment, and the record beside it may be that of a dead server.
+            serves = (self._directory / _RECORD).exists() and _locked(self._directory)
+            if serves or stopping.wait(_POLL_SECONDS):
+                raise SystemExit(_TAKEN)
+        (self._directory / _RECORD).unlink(missing_ok=True)
+
+    def _lock(self) -> bool:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SystemExit(_TAKEN) from None
-        (self._directory / _RECORD).unlink(missing_ok=True)
+            return False
+        return True
 
     def publish(self, server: SessionServer) -> None:
         """Write the record, atomically and for this user only."""
