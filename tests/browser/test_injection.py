@@ -34,8 +34,12 @@ def hostile() -> Iterator[Site]:
                     **dict.fromkeys(("content_type", "message_id", "reply_to", "type"), payload),
                 )
                 channel.basic_publish(payload, payload, payload.encode(), properties)
+        for payload in PAYLOADS:
+            site.api.done("PUT", f"/api/queues/%2F/{segment(f'log {payload}')}", {})
+            site.api.done("DELETE", f"/api/queues/%2F/{segment(f'log {payload}')}")
         with blocking.connect(site.broker.address() + "/%2F") as link:
             for payload in PAYLOADS:
+                link.channel().lease_open(PAYLOADS[0], payload, timeout=3600)
                 facts = dict.fromkeys(("error", "sink", "application"), payload)
                 link.channel().report_query(payload, facts | {"sources": [payload]})
         yield site
@@ -45,7 +49,11 @@ def _definitions(password_hash: str) -> dict[str, list[dict[str, object]]]:
     """Objects of every kind with each payload as their name."""
     kept = {"vhost": "/", "durable": True, "auto_delete": False}
     found: dict[str, list[dict[str, object]]] = {
-        kind: [] for kind in ("users", "vhosts", "policies", "queues", "exchanges", "bindings")
+        kind: []
+        for kind in (
+            *("users", "vhosts", "policies", "queues", "exchanges", "bindings"),
+            "topic_permissions",
+        )
     }
     for payload in PAYLOADS:
         arguments = {"x-hostile": payload}
@@ -57,6 +65,8 @@ def _definitions(password_hash: str) -> dict[str, list[dict[str, object]]]:
         found["queues"].append({"name": payload, **kept, "arguments": {}})
         exchange = {"name": payload, **kept, "type": "topic", "internal": False}
         found["exchanges"].append({**exchange, "arguments": arguments})
+        rule = {"user": PAYLOADS[0], "vhost": "/", "exchange": payload}
+        found["topic_permissions"].append({**rule, "write": ".*", "read": ".*"})
         for queue in {payload, PAYLOADS[0]}:
             ends = {"vhost": "/", "source": payload, "destination": queue}
             key = {"destination_type": "queue", "routing_key": payload, "arguments": arguments}
@@ -156,6 +166,35 @@ def test_payloads_of_a_client_are_text(opened: Window, hostile: Site) -> None:
             opened.show(f"connections/{segment(link['name'])}", link["name"])
             expect(opened.page.get_by_text(payload, exact=True).first).to_be_attached()
             _nothing_ran(opened)
+
+
+def test_payloads_in_leases_and_topic_permissions_are_text(opened: Window) -> None:
+    for path, table in ((f"queues/%2F/{_ALL}", "Leases"), (f"users/{_ALL}", "Topic permissions")):
+        opened.show(path, PAYLOADS[0])
+        rows = opened.page.get_by_role("region", name=table, exact=True).last.get_by_role("row")
+        expect(rows).to_have_count(len(PAYLOADS) + 1)
+        opened.unfold()
+        _nothing_ran(opened)
+
+
+def test_payloads_in_what_would_happen_to_a_message_are_text(opened: Window) -> None:
+    for payload in PAYLOADS[::4]:
+        name = segment(payload)
+        opened.show(f"explain/%2F/{name}/{name}", "Explain")
+        form = opened.page.get_by_role("form", name="Explain")
+        expect(form.get_by_label("Exchange")).to_have_value(payload)
+        form.get_by_role("button", name="Explain").click()
+        expect(opened.page.get_by_text("It reaches")).to_be_visible()
+        expect(opened.page.locator("main")).to_contain_text(payload)
+        _nothing_ran(opened)
+
+
+def test_payloads_in_the_log_are_text(opened: Window) -> None:
+    opened.show("log", "Log")
+    log = opened.page.get_by_role("region", name="Log", exact=True)
+    for payload in PAYLOADS[::8]:
+        expect(log.get_by_text(f"log {payload}").first).to_be_attached()
+    _nothing_ran(opened)
 
 
 def test_payloads_in_messages_are_text(opened: Window) -> None:

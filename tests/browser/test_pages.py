@@ -50,6 +50,7 @@ PAGES = (
     Shown("streams", "Streams", "reports"),
     Shown("pipelines", "Pipelines", "no space left for table daily"),
     Shown("publish", "Publish", "Sent from this page"),
+    Shown("explain", "Explain", "without publishing it"),
     Shown("connections", "Connections", "shop"),
     Shown("channels", "Channels", "guest"),
     Shown("policies", "Policies", "bounded"),
@@ -58,6 +59,7 @@ PAGES = (
     Shown("users/ada", "ada", "monitoring"),
     Shown("limits", "Limits", "max-queues"),
     Shown("definitions", "Definitions", "Upload"),
+    Shown("log", "Log", "accepting AMQP connection"),
 )
 
 

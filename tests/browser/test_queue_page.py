@@ -6,6 +6,7 @@ import json
 
 from playwright.sync_api import expect
 
+from harebell.client import blocking
 from tests.browser.browsing import Window
 from tests.browser.traffic import Site
 
@@ -95,3 +96,65 @@ def test_a_filter_and_an_order_are_those_of_the_broker(shown: Window) -> None:
     expect(names).to_have_text(["orders.us", "orders.eu"])
     shown.page.get_by_label("Filter").fill("nothing like it")
     expect(shown.page.get_by_text("Nothing matches 'nothing like it'.")).to_be_visible()
+
+
+def test_a_lease_is_shown_and_released_by_its_name(shown: Window, site: Site) -> None:
+    page = shown.page
+    with blocking.connect(site.broker.address() + "/%2F") as link:
+        channel = link.channel()
+        channel.declare_queue("claimed", durable=True)
+        channel.publish_many([b"1", b"2"], routing_key="claimed", delivery_mode=2)
+        epoch = channel.lease_open("claimed", "billing", timeout=600).epoch
+        channel.lease_claim("claimed", "billing", epoch, 2)
+    shown.show("queues/%2F/claimed", "claimed")
+    row = page.get_by_role("region", name="Leases", exact=True).last.get_by_role("row").last
+    expect(row).to_contain_text("billing")
+    row.get_by_role("button", name="Release").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Release group 'billing' of queue 'claimed'?")
+    dialog.get_by_role("button", name="Release").click()
+    expect(dialog).to_be_hidden()
+    assert site.api.get("/api/queues/%2F/claimed")["messages_ready"] == 2
+
+
+def test_what_would_happen_to_a_message_is_explained(shown: Window, site: Site) -> None:
+    page = shown.page
+    shown.show("exchanges/%2F/orders", "orders")
+    page.get_by_role("link", name="Explain a publish").click()
+    form = page.get_by_role("form", name="Explain")
+    expect(form.get_by_label("Exchange")).to_have_value("orders")
+    form.get_by_label("Routing key").fill("eu.order.created")
+    form.get_by_label("Publisher").fill("ada")
+    form.get_by_role("button", name="Explain").click()
+    expect(page.get_by_text("It reaches 2 queues.")).to_be_visible()
+    queues = page.get_by_role("region", name="Queues that get it")
+    expect(queues.get_by_role("row").filter(has_text="orders.eu")).to_contain_text("dead by failed")
+    form.get_by_label("Routing key").fill("us.order.created")
+    form.get_by_role("button", name="Explain").click()
+    expect(page.get_by_text("It is refused: write access to topic")).to_be_visible()
+    assert shown.barriers() == []
+    form.get_by_label("Exchange").fill("missing")
+    form.get_by_role("button", name="Explain").click()
+    expect(form.get_by_role("alert")).to_contain_text("no exchange 'missing'")
+    expect(form.get_by_label("Publisher")).to_have_value("ada")
+
+
+def test_the_log_is_followed_paused_and_filtered(shown: Window, site: Site) -> None:
+    page = shown.page
+    shown.show("log", "Log")
+    log = page.get_by_role("region", name="Log", exact=True)
+    site.api.done("PUT", "/api/queues/%2F/followed", {})
+    expect(log.get_by_text("queue 'followed'")).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text(", paused")).to_be_visible()
+    site.api.done("PUT", "/api/queues/%2F/unseen", {})
+    page.wait_for_timeout(2500)
+    expect(log.get_by_text("queue 'unseen'")).to_have_count(0)
+    page.get_by_role("button", name="Go on").click()
+    expect(log.get_by_text("queue 'unseen'")).to_be_visible()
+    page.get_by_label("Filter").fill("'followed'")
+    expect(log.get_by_text("queue 'unseen'")).to_have_count(0)
+    expect(log.get_by_text("queue 'followed'")).to_be_visible()
+    page.get_by_label("Filter").fill("")
+    page.get_by_label("Level").select_option("error")
+    expect(log.get_by_text("queue 'followed'")).to_have_count(0)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pika
 
 from harebell.client import blocking
+from harebell.client.blocking import Channel
 from tests.ports import free_port
 from tests.running import RunningBroker, running_broker
 from tests.unit.server.http.asking import Api
@@ -80,6 +81,8 @@ def shop() -> Iterator[Site]:
 def _set_up(api: Api) -> None:
     api.user("ada", "monitoring", vhost="/")
     api.done("PUT", "/api/vhosts/billing", {"description": "invoices"})
+    rule = {"exchange": "orders", "write": "^eu[.]", "read": ".*"}
+    api.done("PUT", "/api/topic-permissions/%2F/ada", rule)
     policy = {"pattern": "^orders", "definition": {"max-length": 50_000}, "apply-to": "queues"}
     api.done("PUT", "/api/policies/%2F/bounded", policy)
     api.done("PUT", "/api/vhost-limits/billing/max-queues", {"value": 100})
@@ -93,6 +96,7 @@ def _report(url: str) -> None:
         facts = {"batch": 41, "rows_per_second": 1_250.5, "lag_messages": 300, "lag_seconds": 0.24}
         channel.report_query("orders-to-lake", facts | {"sources": ["orders.eu"], "interval": 3600})
         error = "no space left for table daily"
+        _lease(channel)
         channel.report_query("daily", {"state": "failed", "error": error, "sources": ["events"]})
 
 
@@ -107,6 +111,13 @@ def _declare(link: pika.BlockingConnection) -> None:
     for queue, exchange, key in _BINDINGS:
         channel.queue_bind(queue, exchange, key)
     channel.close()
+
+
+def _lease(channel: Channel) -> None:
+    """A group claims messages of a queue, and keeps its claim."""
+    channel.publish_many([b"1", b"2", b"3"], routing_key="orders.failed", delivery_mode=2)
+    epoch = channel.lease_open("orders.failed", "audit", timeout=3600).epoch
+    channel.lease_claim("orders.failed", "audit", epoch, 2)
 
 
 def _trade(link: pika.BlockingConnection, stop: threading.Event) -> None:

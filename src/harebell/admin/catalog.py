@@ -120,7 +120,7 @@ JOBS = Noun(
 EXCHANGES = Noun(
     "exchanges",
     "Look at the exchanges of a running broker, declare and delete them.",
-    "exchanges messages",
+    "exchanges messages explain",
 )
 STREAMS = Noun(
     "streams",
@@ -210,7 +210,10 @@ APP = Noun(
     "operating",
 )
 LOGS = Noun(
-    "logs", "Open the log files of a running broker anew.", "operating", also={"rotate": "reopen"}
+    "logs",
+    "Look at the log of a running broker, and open its files anew.",
+    "logs",
+    also={"rotate": "reopen", "list": "tail", "show": "tail"},
 )
 
 NOUNS: dict[str, Noun] = {

@@ -13,6 +13,7 @@ from harebell.base.errors import ErrorKind, HarebellError
 from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
+    from harebell.admin.log_line import LogLine
     from harebell.admin.operation import Operation
     from harebell.auth.users import User, Users
     from harebell.front.common.base_connection import BaseConnection
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
     from harebell.store.definitions import SqliteDefinitions
 
+    RecentLines = Callable[[int, int, Callable[[str], bool]], list[LogLine]]
 
 _SEE_ALL = frozenset(("administrator", "monitoring"))
 """Tags with which a user sees every vhost."""
@@ -81,6 +83,8 @@ class AdminContext:
         login_attempts: counts logins.
         figures: returns the figures of `harebell status`; the app sets it.
         configuration: returns the configuration by keys, without secrets; the app sets it.
+        recent_lines: returns the last lines of the log after a number, at most so many, of the
+            levels that a function admits; the app sets it.
         operation: stops, starts and changes the process; the app sets it.
     """
 
@@ -107,6 +111,7 @@ class AdminContext:
         self.reload = reload
         self.figures: Callable[[], dict[str, Any]] = dict
         self.configuration: Callable[[], dict[str, Any]] = dict
+        self.recent_lines: RecentLines = lambda _after, _limit, _admits: []
         self.operation: Operation
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()

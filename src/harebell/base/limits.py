@@ -191,6 +191,14 @@ BROWSE_SLICE_UNITS = 400
 """Work units of one slice of such a command."""
 BROWSE_PAYLOAD_BYTES = 1_048_576
 """Most octets of a body that such a command shows (1 MiB)."""
+REHEARSAL_SLICE_BINDINGS = 500
+"""Bindings that `harebell explain` looks at in one slice of work."""
+REHEARSAL_SHOWN_BINDINGS = 100
+"""Most bindings of an exchange that it shows."""
+REHEARSAL_SLICE_QUEUES = 50
+"""Queues that it looks at in one slice of work."""
+REHEARSAL_SHOWN_QUEUES = 100
+"""Most queues that it shows."""
 JOB_ACT_UNITS = 8
 """Work units of moving, copying or removing a message by a job."""
 JOB_SLICE_UNITS = 400
@@ -540,6 +548,20 @@ SPARK_SERVER_STOP_SECONDS = 60.0
 """Time that it has to end."""
 SPARK_MEMORY_BYTES = 1_610_612_736
 """Memory that a session on this machine takes, with its Python processes."""
+DOCTOR_SYNCS = 30
+"""Syncs that `harebell doctor` measures."""
+DOCTOR_SLOW_SYNC_MS = 20.0
+"""Milliseconds of a sync above which it says so."""
+DOCTOR_FILES_MIN = 512
+"""Open files without which a broker can hardly work."""
+DOCTOR_FILES_FEW = 4_096
+"""Open files below which it says so."""
+DOCTOR_MEMORY_BYTES = 268_435_456
+"""Free memory below which it says so (256 MiB)."""
+DOCTOR_FREE_BYTES = 268_435_456
+"""Free space on disk below which it says so (256 MiB)."""
+DOCTOR_CLOCK_SECONDS = 60.0
+"""How far the clock may be behind the files of a broker."""
 MASTER_ANSWER_SECONDS = 5.0
 """Time that the master of a cluster has to take a connection from `harebell spark doctor`."""
 
@@ -621,6 +643,10 @@ LOG_LINES = 10_000
 """Log lines that wait to be written; more are dropped and counted."""
 LOG_EXCHANGE_LINES = 1_000
 """Log lines that wait to be published to the log exchange."""
+LOG_RECENT_LINES = 1_000
+"""Log lines that are kept in memory, for administrators who look at the log."""
+LOG_RECENT_TEXT_CHARACTERS = 2_000
+"""Characters that are shown of such a line."""
 DEFINITIONS_SECONDS = 30.0
 """Time that a server of definitions has for its answers at the start."""
 DEFINITIONS_BYTES = 268_435_456

@@ -24,6 +24,7 @@ VERBS = {
     "publish": "Publish messages and wait for the confirms.",
     "consume": "Print messages of a queue as they come.",
     "get": "Take messages from a queue, if there are any.",
+    "explain": "Say what would happen to a message, without publishing it.",
     "dump": "Print every frame between clients and a broker, decoded.",
     "status": "Show what a running broker is doing.",
     "health": "Check a running broker, for probes.",
@@ -34,6 +35,7 @@ VERBS = {
     "lake": "Look after the Delta and Iceberg tables that pipelines write.",
     "spark": "See whether Spark can run here, make it start faster, and keep a session running.",
     "store": "Look into the data directory of a broker that does not run.",
+    "doctor": "Say what is wrong with this machine, and how to correct it.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
     "compat": "Install RabbitMQ's command-line tools for this broker.",
 }

@@ -65,6 +65,11 @@ class DedupCache:
         self._add(key, now + ttl_ms if ttl_ms else 0)
         return False
 
+    def knows(self, value: Any, now: int) -> bool:
+        """Return whether a value was seen, and do not add it; the arguments are those of `seen`."""
+        known = self._entries.get(digest(value))
+        return known is not None and (not known[0] or now < known[0])
+
     def clear(self) -> None:
         """Remove all entries and the log: the exchange was deleted."""
         self._entries.clear()

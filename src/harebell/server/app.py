@@ -341,6 +341,7 @@ class App:
         )
         context.figures = self.overview
         context.configuration = lambda: shown_values(self.config)
+        context.recent_lines = self.logger.recent.after
         context.operation = self.service
         dispatcher = Dispatcher(context, self.flush_soon)
         self.open_http = lambda: serve_http(

@@ -49,6 +49,8 @@ def _row(group: Group) -> LeaseRow:
 
 @LEASES.listing(
     "lease groups",
+    "GET /api/leases",
+    "GET /api/leases/{vhost}",
     tag=MANAGEMENT,
     row=LeaseRow,
     shown=("vhost", "queue", "group", "epoch", "claims", "messages", "committed", "lost"),
@@ -56,10 +58,21 @@ def _row(group: Group) -> LeaseRow:
 def list_leases(
     context: AdminContext,
     vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    queue: Annotated[str | None, Argument("Only those of this queue.", "NAME")] = None,
 ) -> list[LeaseRow]:
     """List groups by vhost, queue and name."""
-    only = None if vhost is None else context.vhost(vhost).name
-    found = [_row(group) for group in context.broker.leases.of(only)]
+    where = None if vhost is None else context.vhost(vhost)
+    if where is not None and queue is not None:
+        # One queue: the others are not looked at.
+        leases = getattr(where.queues.get(queue), "leases", None)
+        groups = [] if leases is None else list(leases.groups.values())
+    else:
+        groups = context.broker.leases.of(None if where is None else where.name)
+    found = [
+        _row(group)
+        for group in groups
+        if context.may_see(group.vhost.name) and queue in (None, group.queue.name)
+    ]
     return sorted(found, key=lambda row: (row["vhost"], row["queue"], row["group"]))
 
 
@@ -69,7 +82,7 @@ def _released(known: Mapping[str, Any]) -> str:
     return f"group '{known['group']}' of queue '{known['queue']}' was {done}: {count} went back"
 
 
-@LEASES.command(tag=POLICYMAKER, done=_released)
+@LEASES.command("DELETE /api/leases/{vhost}/{queue}/{group}", tag=POLICYMAKER, done=_released)
 def release(
     context: AdminContext,
     queue: str,

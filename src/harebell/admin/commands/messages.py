@@ -313,7 +313,7 @@ def publish(
         raise CommandRefused(f"cannot publish to internal exchange '{name}'")
     body = _decoded(payload, payload_encoding)
     try:
-        message = composed(name, routing_key, body, _properties(context, properties))
+        message = composed(name, routing_key, body, checked_properties(context, properties))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise CommandRefused(f"the message cannot be encoded: {error}") from None
     queues = where.router.route(exchange, message)
@@ -335,7 +335,7 @@ def _decoded(payload: str, encoding: str) -> bytes:
         raise CommandRefused(f"the payload is not base64: {error}") from None
 
 
-def _properties(context: AdminContext, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_properties(context: AdminContext, given: Mapping[str, Any]) -> dict[str, Any]:
     """Check the properties of a message; unknown ones are ignored, as in RabbitMQ."""
     from datetime import UTC, datetime
 

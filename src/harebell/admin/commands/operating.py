@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.admin.catalog import APP, LISTENERS, LOGS
+from harebell.admin.catalog import APP, LISTENERS
 from harebell.admin.command import ADMINISTRATOR, Row
 from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.slices import Slices
@@ -67,13 +67,6 @@ def reset(context: AdminContext) -> Slices[Row]:
     """
     _local(context, "a reset")
     yield from _finished(context.operation.reset())
-    return {}
-
-
-@LOGS.command(verb="reopen", tag=ADMINISTRATOR, done="the log files are open under their names")
-def reopen(context: AdminContext) -> Row:
-    """Close the log files and open them by their names, after they were renamed."""
-    context.operation.reopen_logs()
     return {}
 
 

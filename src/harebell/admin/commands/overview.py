@@ -130,6 +130,31 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
     return row
 
 
+@OVERVIEW.command("GET /api/oldest-message", tag=MANAGEMENT)
+def oldest(context: AdminContext) -> Slices[Row]:
+    """Say how old the oldest ready message of all queues is, and which queue has it."""
+    return _oldest(context)
+
+
+def _oldest(context: AdminContext) -> Slices[Row]:
+    from harebell.admin.commands.queues import oldest_seconds
+
+    now_ms = context.broker.clock.ms
+    found: Row = {"oldest_seconds": None, "vhost": None, "queue": None}
+    longest = -1.0
+    for vhost in context.vhosts(None):
+        for number, queue in enumerate(list(vhost.queues.values())):
+            if number % STATISTICS_SLICE_OBJECTS == STATISTICS_SLICE_OBJECTS - 1:
+                yield
+            if queue.deleted or not queue.ready_count():
+                continue
+            seconds = oldest_seconds(queue, now_ms)
+            if seconds is not None and seconds > longest:
+                longest = seconds
+                found = {"oldest_seconds": seconds, "vhost": vhost.name, "queue": queue.name}
+    return found
+
+
 def _retentions(plan: SamplingPlan) -> dict[str, list[int]]:
     """Return for how many seconds samples are kept."""
     found = {"global": plan.totals, "basic": plan.objects, "detailed": plan.details}

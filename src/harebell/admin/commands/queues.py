@@ -238,8 +238,8 @@ class QueueCountersRow(TypedDict):
     ack: int
 
 
-def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
-    counted = queue.counters
+def oldest_seconds(queue: Queue, now_ms: int) -> float | None:
+    """Return how long ago the oldest ready message arrived; None for no such message."""
     moments = [
         # A large message on disk is not read for this.
         log.time_of(position)
@@ -247,6 +247,11 @@ def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
         if not (log.has_large and log.far(position))
     ]
     oldest = min((moment for moment in moments if moment), default=None)
+    return None if oldest is None else max(now_ms - oldest, 0) / 1000
+
+
+def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
+    counted = queue.counters
     return {
         "vhost": queue.vhost,
         "name": queue.name,
@@ -254,7 +259,7 @@ def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
         "messages_unacknowledged": queue.unacked,
         "consumers": len(queue.consumers),
         "message_bytes": queue.byte_count(),
-        "oldest_seconds": None if oldest is None else max(now_ms - oldest, 0) / 1000,
+        "oldest_seconds": oldest_seconds(queue, now_ms),
         "publish": counted.publish,
         "deliver_get": (
             counted.deliver + counted.deliver_no_ack + counted.get + counted.get_no_ack

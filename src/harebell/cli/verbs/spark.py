@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from harebell.base.limits import SPARK_SERVER_IDLE_SECONDS
+from harebell.cli.findings import print_findings
 from harebell.cli.nouns import NounGroup
 from harebell.cli.verb import Failure, echo
 from harebell.spark.runtime.java import SessionError
 
-_MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 _JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON instead of text.")
 
 
@@ -41,18 +41,14 @@ def _needs_spark(call: Callable[[], Any]) -> Any:
 @click.option("--start", is_flag=True, help="Also start a session and look into an executor.")
 @_JSON
 def doctor(master: str | None, start: bool, as_json: bool) -> None:
-    """Look at everything that Spark needs; the exit code is 1 when something does not work."""
-    from harebell.spark.runtime.doctor import BAD, examine
+    """Look at everything that Spark needs; the exit code is 1 when something does not work.
 
-    found = []
-    for finding in _needs_spark(lambda: list(examine(master, start=start))):
-        found.append({"name": finding.name, "state": finding.state, "text": finding.text})
-        if not as_json:
-            click.echo(f"{_MARKS[finding.state]}  {finding.name:<9} {finding.text}")
-    if as_json:
-        click.echo(json.dumps({"findings": found}))
-    if any(each["state"] == BAD for each in found):
-        click.get_current_context().exit(1)
+    `harebell doctor` looks at the machine, the broker and Spark.
+    """
+    from harebell.spark.runtime.doctor import examine
+
+    found = _needs_spark(lambda: list(examine(master, start=start)))
+    print_findings(found, as_json=as_json)
 
 
 @spark.command()

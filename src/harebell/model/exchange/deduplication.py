@@ -19,7 +19,7 @@ from harebell.base.clock import Clock
 from harebell.base.message import Message
 from harebell.model.dedup_cache import HEADER, DedupCache
 from harebell.model.exchange.fanout import FanoutExchange
-from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
@@ -95,3 +95,13 @@ class DeduplicationExchange(FanoutExchange):
             if self._seen.seen(headers[HEADER], ttl, self._clock.ms):
                 return ()
         return super().match(message, headers)
+
+    def rehearse(self, message: Message, headers: Mapping[str, Any]) -> Rehearsal:
+        """Return all destinations, unless the value of the message is known."""
+        if HEADER not in headers:
+            note = f"It has no header {HEADER}, so it is no duplicate."
+        elif self._seen is not None and self._seen.knows(headers[HEADER], self._clock.ms):
+            return Rehearsal([], f"The value of its header {HEADER} is known: a duplicate.")
+        else:
+            note = f"The value of its header {HEADER} is new: later ones are duplicates."
+        return Rehearsal(list(super().match(message, headers)), note)

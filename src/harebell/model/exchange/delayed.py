@@ -25,7 +25,7 @@ from harebell.base.schedule import Schedule
 from harebell.base.timers import Timer
 from harebell.model.bcc import BCC, hidden, revealed
 from harebell.model.binding import Binding
-from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.resource import precondition
 
@@ -141,6 +141,14 @@ class DelayedExchange(Exchange):
                 self.held.expect(message.raw, delay)
                 return self.held.itself
         return self._inner.match(message, headers)
+
+    def rehearse(self, message: Message, headers: Mapping[str, Any]) -> Rehearsal:
+        """Return the destinations of the type that routes, when the delay is over."""
+        found = self._inner.rehearse(message, headers)
+        delay = delay_of(headers)
+        if not delay:
+            return found
+        return found._replace(note=f"It is delayed for {delay} ms first. {found.note}".rstrip())
 
 
 class Held(Queue):

@@ -7,7 +7,7 @@ router does the rest: alternate exchanges, cycles, each queue once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.base.message import Message
 from harebell.model.binding import Binding
@@ -20,6 +20,20 @@ ALTERNATE = "alternate-exchange"
 """Argument of an exchange: its alternate exchange."""
 ALTERNATE_ONCE = "x-alternate-once"
 """Argument of exchanges declared by 0-10: drop what the alternate exchange cannot route."""
+
+
+class Rehearsal(NamedTuple):
+    """What an exchange would do with a message.
+
+    Args:
+        destinations: where it would go; a destination may occur twice.
+        note: what its type does beside that, as a sentence; "" for nothing.
+        one_of: whether only one of the destinations is chosen.
+    """
+
+    destinations: list[Any]
+    note: str = ""
+    one_of: bool = False
 
 
 class Exchange:
@@ -135,6 +149,20 @@ class Exchange:
             headers: its decoded headers; empty for types with `needs_headers` False.
         """
         raise NotImplementedError
+
+    def rehearse(self, message: Message, headers: Mapping[str, Any]) -> Rehearsal:
+        """Return what `match` would, without any effect.
+
+        Types whose `match` keeps, counts or draws something have their own.
+        """
+        return Rehearsal(list(self.match(message, headers)))
+
+    def alone(self, binding: Binding) -> Exchange:
+        """Return an exchange of this type in no vhost that has one binding, of this one's."""
+        probe = type(self)(self.name, arguments=self.arguments)
+        probe.bindings[binding.identity] = binding
+        probe.added(binding)
+        return probe
 
     @property
     def needs_headers(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.chooser import Chooser
 from harebell.base.message import Message
 from harebell.model.binding import Binding
-from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.kind import Exchange, Rehearsal
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
@@ -47,3 +47,7 @@ class RandomExchange(Exchange):
         if len(row) < 2:
             return row
         return [row[self._chooser.below(len(row))]]
+
+    def rehearse(self, message: Message, headers: Mapping[str, Any]) -> Rehearsal:
+        """Return all destinations: one of them is chosen at random."""
+        return Rehearsal(list(self._row), one_of=len(self._row) > 1)

@@ -21,7 +21,7 @@ from harebell.model.bcc import BCC, hidden
 from harebell.model.binding import Binding
 from harebell.model.equivalence import term
 from harebell.model.exchange.fanout import FanoutExchange
-from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
@@ -90,6 +90,12 @@ class RecentHistoryExchange(FanoutExchange):
             self._kept.append(self._log.append(kept))
             self._forget()
         return super().match(message, headers)
+
+    def rehearse(self, message: Message, headers: Mapping[str, Any]) -> Rehearsal:
+        """Return all destinations."""
+        kept = headers.get(NO_STORE) is not True
+        note = "It is kept, and sent to bindings that are made later." if kept else ""
+        return Rehearsal(list(super().match(message, headers)), note)
 
     def greet(self, binding: Binding) -> None:
         """Send the kept messages to a new destination."""

@@ -257,6 +257,10 @@ class MessageQueue(Queue):
             self._browsing.show_all()
         return self._outcome(message)
 
+    def knows(self, message: Message) -> bool:
+        """True if a message would be dropped as a duplicate; it is not noted."""
+        return self._deduplication is not None and bool(self._deduplication.holds(message))
+
     def _outcome(self, message: Message) -> int:
         """Return PENDING if a kept message has to be on disk first, else ACCEPTED."""
         if self.durable and (message.delivery_mode == _PERSISTENT or self._keeps_all):

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from harebell.base.limits import LOG_DRAIN_SECONDS, LOG_EXCHANGE_LINES, LOG_LINES
@@ -16,6 +17,7 @@ from harebell.model.log_exchange import LogExchange
 from harebell.server.config import Config
 from harebell.server.logs.formats import DEFAULT_CATEGORY, Line, formatter_of
 from harebell.server.logs.outputs import Opened, outputs_of
+from harebell.server.logs.recent import RecentLines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 LEVELS = {"debug": 0, "info": 1, "warning": 2, "error": 3, "none": 4}
 """The levels of the log; no line has the level none."""
 _BATCH_LINES = 256
+_MS = 1_000
 _End = Callable[[], bool]
 
 
@@ -247,6 +250,12 @@ class Logger:
                 sink.write(lines)
 
 
+def _time_text(ms: int) -> str:
+    """Return milliseconds since 1970 as a time in UTC."""
+    text = datetime.fromtimestamp(ms / _MS, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
 class PublishedLog:
     """Writes lines to a logger, and publishes them to the exchange `amq.rabbitmq.log`.
 
@@ -257,6 +266,7 @@ class PublishedLog:
         node: the name of the broker.
 
     Attributes:
+        recent: the last lines.
         exchange: the log exchange; None before it is declared, or if it is disabled.
         flush: called when connections may have output.
     """
@@ -269,6 +279,7 @@ class PublishedLog:
         self._node = node
         self._lines: deque[Line] = deque()
         self._left_out = 0
+        self.recent = RecentLines(_time_text)
         self.exchange: LogExchange | None = None
         self.flush: Callable[[], None] = lambda: None
         self._set(config)
@@ -286,6 +297,8 @@ class PublishedLog:
         The arguments are those of `Logger.write`.
         """
         self._logger.write(level, text, category, origin)
+        if LEVELS[level] >= self._recent_levels.get(category, self._recent_other):
+            self.recent.add(self._logger.line(level, text, category, origin))
         exchange = self.exchange
         if exchange is None or exchange.publishing or not self._enabled:
             return
@@ -319,6 +332,8 @@ class PublishedLog:
     def _set(self, config: Config) -> None:
         self._enabled = config.log_exchange
         self._thresholds = Thresholds(config, "exchange")
+        self._recent_other = LEVELS[config.log_level]
+        self._recent_levels = {name: LEVELS[level] for name, level in config.log_levels.items()}
         self._formatter = formatter_of(config, "exchange", self._node)
 
     def _publish(self) -> None:

@@ -11,33 +11,17 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from harebell.base.finding import BAD, GOOD, NOTE, Finding
 from harebell.base.limits import MASTER_ANSWER_SECONDS, SPARK_MEMORY_BYTES
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.masters import Master, master_of
 from harebell.spark.runtime.spark_home_cache import cache_directory, find_cache
 
-GOOD, NOTE, BAD = "ok", "note", "bad"
 _OLDEST = {"pyspark": (4, 2), "pyarrow": (18, 0)}
 _MEMINFO = Path("/proc/meminfo")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check.
-
-    Args:
-        name: what was checked.
-        state: `ok`, `note` (works, but could be better) or `bad` (does not work).
-        text: what was found, and how to correct it.
-    """
-
-    name: str
-    state: str
-    text: str
 
 
 def examine(master: str | None, *, start: bool) -> Iterator[Finding]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harebell.base.finding import BAD, GOOD, NOTE, Finding
 from harebell.spark.runtime import doctor
-from harebell.spark.runtime.doctor import BAD, GOOD, NOTE, Finding, examine
+from harebell.spark.runtime.doctor import examine
 from tests.ports import free_port
 
 

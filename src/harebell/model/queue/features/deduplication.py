@@ -73,6 +73,12 @@ class QueueDeduplication:
         self._note(value, position)
         return False
 
+    def holds(self, message: Message) -> bool:
+        """Return whether a message is a duplicate; it is not noted."""
+        value = self._value_of(message)
+        before = None if value is None else self._positions.get(value)
+        return before is not None and self._order.holds(before)
+
     def _value_of(self, message: Message) -> bytes | None:
         if not message.has_headers or _IN_BYTES not in message.raw:
             return None

@@ -5,7 +5,10 @@ const DEFAULT = "";
 export const idOf = (kind, name) => `${kind}\n${name}`;
 
 // {nodes: Map(id, {id, kind, name, type}), edges: [{from, to, label, kind}]}
-export function graphOf(exchanges, queues, bindings) {
+export function graphOf(exchanges, queues, bindings, policies = []) {
+  const alternates = new Map(
+    policies.map(({ name, definition }) => [name, definition["alternate-exchange"]]),
+  );
   const nodes = new Map();
   const edges = [];
   const add = (kind, { name, type }) => {
@@ -28,8 +31,8 @@ export function graphOf(exchanges, queues, bindings) {
       connect(idOf("queue", name), idOf("exchange", dead), key ?? "", "dead-letter");
     }
   }
-  for (const { name, arguments: given } of exchanges) {
-    const other = given?.["alternate-exchange"];
+  for (const { name, arguments: given, policy } of exchanges) {
+    const other = given?.["alternate-exchange"] ?? alternates.get(policy);
     if (other) connect(idOf("exchange", name), idOf("exchange", other), "", "alternate");
   }
   return { nodes, edges };

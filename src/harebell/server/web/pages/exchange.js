@@ -7,7 +7,7 @@ import { rate } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Fold, Members, Problem, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
-import { go } from "../lib/router.js";
+import { go, to } from "../lib/router.js";
 import { RANGES, rates, sampled } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { ExchangeBindings, exchangeName } from "./bindings.js";
@@ -47,7 +47,8 @@ export function Exchange({ names: [, vhost, shown] }) {
   const own = name !== "" && !name.startsWith("amq.");
   return html`${head}<div class="title"><h1>${exchangeName(name)}</h1>
       <${ExchangeBadges} exchange=${exchange} />
-      <span class="space"></span><${RangeChoice} range=${range} onRange=${setRange} /></div>
+      <span class="space"></span><a href=${to("explain", vhost, shown)}>Explain a publish</a>
+      <${RangeChoice} range=${range} onRange=${setRange} /></div>
     <${Problem} error=${error} />
     <${Passed} exchange=${exchange} />
     <${ExchangeBindings} vhost=${vhost} name=${name} />

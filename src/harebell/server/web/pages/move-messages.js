@@ -1,6 +1,7 @@
 // Jobs of the broker that move, copy, remove or retry the messages that a condition selects.
 import { useState } from "preact/hooks";
 import { send } from "../lib/api.js";
+import { Confirm } from "../lib/confirm.js";
 import { Field, Form } from "../lib/forms.js";
 import { count } from "../lib/format.js";
 import { html } from "../lib/html.js";
@@ -15,12 +16,24 @@ const VERBS = [
 ];
 
 function Job({ id }) {
-  const { data, error } = usePoll(`jobs/${id}`, { every: 1000 });
+  const { data, error, refresh } = usePoll(`jobs/${id}`, { every: 1000 });
   return html`<${Problem} error=${error} />${
     data &&
-    html`<p role="status">
+    html`<div class="job"><p role="status">
     Job ${data.id} (${data.verb}) is ${data.state}: ${count(data.examined)} examined,
-    ${" "}${count(data.selected)} selected, ${count(data.done)} done, ${count(data.left)} left.</p>`
+    ${" "}${count(data.selected)} selected, ${count(data.done)} done, ${count(data.left)} left.</p>
+    <progress aria-label=${`Job ${data.id}`} max=${data.examined + data.left || 1}
+      value=${data.ended ? data.examined + data.left || 1 : data.examined}></progress>
+    ${
+      !data.ended &&
+      html`<${Confirm} button="Cancel" tone="quiet" title=${`Cancel job ${data.id}?`}
+      text=${`What job ${data.id} (${data.verb}) has done stays done; the other messages stay where
+        they are.`}
+      action=${async () => {
+        await send("DELETE", `jobs/${data.id}`);
+        refresh();
+      }} />`
+    }</div>`
   }`;
 }
 

@@ -1,11 +1,12 @@
 // The broker as a whole: figures, charts, and what is short.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { path } from "../lib/api.js";
+import { get, path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
 import { bytes, count, rate, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
+import { to } from "../lib/router.js";
 import { RANGES, levels, rates, sampled } from "../lib/samples.js";
 import { has } from "../lib/session.js";
 import { useTitle } from "../lib/title.js";
@@ -53,6 +54,28 @@ function MessageCharts({ overview }) {
   );
   return html`<${Chart} title="Messages per second" series=${passed} format=${perSecond} />
     <${Chart} title="Messages in queues" series=${queued} />`;
+}
+
+function OldestChart() {
+  const [polled, setPolled] = useState(0);
+  const { data, error } = usePoll("oldest-message", {
+    load: async (where, signal) => {
+      const found = await get(where, signal);
+      setPolled(Date.now() / 1000);
+      return found;
+    },
+  });
+  const seen = useHistory(data ? (data.oldest_seconds ?? 0) : null, polled);
+  const series = useMemo(() => [{ label: "oldest", points: seen }], [seen]);
+  const name = data?.queue ?? null;
+  return html`<div>
+    <${Chart} title="Age of the oldest ready message" series=${series} format=${seconds} />
+    <${Problem} error=${error} />
+    ${
+      name !== null &&
+      html`<p class="hint">in <a href=${to("queues", data.vhost, name)}>${name}</a></p>`
+    }
+  </div>`;
 }
 
 function NodeCharts({ name, range }) {
@@ -103,6 +126,7 @@ export function Overview() {
     ]} />
     <div class="charts">
       <${MessageCharts} overview=${data} />
+      <${OldestChart} />
       ${has("monitoring") && data.node && html`<${NodeCharts} name=${data.node} range=${range} />`}
     </div>
     <${Section} id="listeners" title="Listens on">

@@ -7,7 +7,9 @@ import { Connections } from "./connections.js";
 import { Definitions } from "./definitions.js";
 import { Exchange } from "./exchange.js";
 import { Exchanges } from "./exchanges.js";
+import { Explain } from "./explain.js";
 import { Limits } from "./limits.js";
+import { Logs } from "./logs.js";
 import { Overview } from "./overview.js";
 import { Pipelines } from "./pipelines.js";
 import { Policies } from "./policies.js";
@@ -30,6 +32,7 @@ export const PAGES = [
   { name: "streams", label: "Streams", choose: () => Streams },
   { name: "pipelines", label: "Pipelines", choose: () => Pipelines },
   { name: "publish", label: "Publish", choose: () => Compose },
+  { name: "explain", label: "Explain", choose: () => Explain },
   { name: "connections", label: "Connections", choose: either(Connections, Connection, 2) },
   { name: "channels", label: "Channels", choose: either(Channels, Channel, 2) },
   { name: "policies", label: "Policies", choose: () => Policies },
@@ -37,4 +40,5 @@ export const PAGES = [
   { name: "users", label: "Users", tag: "administrator", choose: either(Users, User, 2) },
   { name: "limits", label: "Limits", tag: "administrator", choose: () => Limits },
   { name: "definitions", label: "Definitions", tag: "administrator", choose: () => Definitions },
+  { name: "log", label: "Log", tag: "administrator", choose: () => Logs },
 ];

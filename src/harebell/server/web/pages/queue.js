@@ -13,6 +13,7 @@ import { go, to } from "../lib/router.js";
 import { RANGES, levels, rates, sampled } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { QueueBindings } from "./bindings.js";
+import { Leases } from "./leases.js";
 import { Browse, GetMessages } from "./messages.js";
 import { MoveMessages } from "./move-messages.js";
 import { Publish } from "./publish.js";
@@ -125,7 +126,10 @@ export function Queue({ names: [, vhost, name] }) {
   if (!queue) return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
   const stats = queue.message_stats ?? {};
   return html`${head}<div class="title"><h1>${name}</h1><${QueueBadges} queue=${queue} />
-      <span class="space"></span><${RangeChoice} range=${range} onRange=${setRange} /></div>
+      <span class="space"></span>
+      <a href=${to("explain", vhost, "amq.default", name)}>Explain a publish</a>
+      <a href=${to("topology", vhost, "queue", name)}>Topology</a>
+      <${RangeChoice} range=${range} onRange=${setRange} /></div>
     <${Problem} error=${error} />
     <${Tiles} of=${[
       ["Ready", short(queue.messages_ready)],
@@ -141,6 +145,7 @@ export function Queue({ names: [, vhost, name] }) {
     <${Consumers} of=${queue.consumer_details ?? []} />
     <${QueueBindings} vhost=${vhost} name=${name} />
     <${Settings} queue=${queue} />
+    <${Leases} vhost=${vhost} name=${name} />
     <${Section} id="messages" title="Messages">
       <${Fold} title="Browse without consuming"><${Browse} where=${where} /></${Fold}>
       <${Fold} title="Publish"><${Publish} vhost=${vhost} exchange=""

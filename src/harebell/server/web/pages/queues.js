@@ -95,10 +95,11 @@ const COLUMNS = [
   },
 ];
 
-export function VhostField() {
+export function VhostField({ given }) {
   const names = useVhosts();
   const chosen = useStore(vhost);
-  return html`<${Field} key=${names.join("\n")} label="Vhost" name="vhost" value=${chosen || "/"}
+  return html`<${Field} key=${names.join("\n")} label="Vhost" name="vhost"
+    value=${given ?? (chosen || "/")}
     options=${names.length ? names : ["/"]} />`;
 }
 

@@ -104,7 +104,7 @@ export function Topology({ names: [, given, kind, name] }) {
   const chosen = useStore(vhost);
   const where = given ?? (chosen || "/");
   const centre = name === undefined ? null : idOf(kind, name);
-  const exchanges = useList(`exchanges/${path(where)}`, "name,type,arguments");
+  const exchanges = useList(`exchanges/${path(where)}`, "name,type,arguments,policy");
   const queues = useList(
     `queues/${path(where)}`,
     "name,type,arguments,effective_policy_definition",
@@ -113,13 +113,14 @@ export function Topology({ names: [, given, kind, name] }) {
     `bindings/${path(where)}`,
     "source,destination,destination_type,routing_key",
   );
+  const policies = usePoll(`policies/${path(where)}`, { every: EVERY_MS });
   const lists = [exchanges, queues, bindings];
   const title = html`<div class="title"><h1>Topology</h1><span class="hint">vhost ${where}</span>
     <span class="space"></span>
     ${centre !== null && html`<a href=${to("topology")}>The whole vhost</a>`}</div>
     <${Problem} error=${lists.find(({ error }) => error)?.error} />`;
   if (lists.some(({ rows }) => rows === null)) return title;
-  const whole = graphOf(exchanges.rows, queues.rows, bindings.rows);
+  const whole = graphOf(exchanges.rows, queues.rows, bindings.rows, policies.data ?? []);
   const graph = part(whole, centre);
   const left = Math.max(...lists.map(({ total }) => total)) > READ_LIMIT;
   return html`${title}

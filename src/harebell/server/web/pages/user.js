@@ -49,6 +49,43 @@ function Permissions({ name }) {
   </${Section}>`;
 }
 
+function TopicPermissions({ name }) {
+  const { data, error, refresh } = usePoll(`users/${path(name)}/topic-permissions`);
+  const allow = async ({ vhost, exchange, write, read }) => {
+    await send("PUT", `topic-permissions/${path(vhost, name)}`, { exchange, write, read });
+    refresh();
+    return `'${name}' may use these keys with '${exchange}' in vhost '${vhost}'.`;
+  };
+  const rows = (data ?? []).map(({ vhost, exchange, write, read }) => [
+    vhost,
+    exchange || "(all exchanges)",
+    code(write),
+    code(read),
+    html`<${Confirm} key=${`${vhost}\n${exchange}`} button="Clear" tone="quiet"
+      title=${`Allow '${name}' every key with '${exchange}'?`}
+      text=${`'${name}' may use every key with exchange '${exchange}' in vhost '${vhost}' then.`}
+      action=${async () => {
+        await send("DELETE", `topic-permissions/${path(vhost, name, exchange)}`);
+        refresh();
+      }} />`,
+  ]);
+  return html`<${Section} id="topic-permissions" title="Topic permissions">
+    <${Problem} error=${error} />
+    ${
+      data &&
+      html`<${Rows} label="Topic permissions" heads=${["Vhost", "Exchange", "Write", "Read", ""]}
+        rows=${rows} empty="The user may use every routing key with topic exchanges." />`
+    }
+    <${Fold} title="Set topic permissions">
+      <${Form} label="Set topic permissions" button="Set" action=${allow}>
+        <${VhostField} />
+        <${Field} label="Exchange" name="exchange" required hint="a topic exchange: amq.topic" />
+        <${Field} label="Write" name="write" value=".*" hint="routing keys, as a pattern" />
+        <${Field} label="Read" name="read" value=".*" hint="binding keys, as a pattern" />
+      </${Form}></${Fold}>
+  </${Section}>`;
+}
+
 export function User({ names: [, name] }) {
   useTitle(name);
   const where = `users/${path(name)}`;
@@ -67,6 +104,7 @@ export function User({ names: [, name] }) {
       ${tags.map((tag) => html`<${Badge} key=${tag}>${tag}</${Badge}>`)}</div>
     <${Problem} error=${error} />
     <${Permissions} name=${name} />
+    <${TopicPermissions} name=${name} />
     <${Section} id="account" title="Account">
       <${Fold} title="Change password and tags">
         <${Form} label="Change user" button="Change" action=${change} clear>

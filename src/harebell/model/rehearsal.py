@@ -1,0 +1,220 @@
+"""What would happen to a message, found without publishing it.
+
+    exchange --binding--> exchange --binding--> queue      each step, and the bindings that match
+        `--alternate-exchange--> ...
+    queue    delivered, kept, refused, or kept while the oldest one is dropped
+
+It goes where `Router` goes, and asks `Exchange.rehearse` in the place of `Exchange.match`. All of
+it is work in slices: an exchange may have a hundred thousand bindings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harebell.base.limits import REHEARSAL_SHOWN_BINDINGS, REHEARSAL_SLICE_BINDINGS
+from harebell.base.message import PERSISTENT
+from harebell.model.exchange.kind import Exchange, Rehearsal
+from harebell.model.queue.queue import MessageQueue
+from harebell.model.queue.reply import REPLY_PREFIX
+
+if TYPE_CHECKING:
+    from harebell.base.message import Message
+    from harebell.base.slices import Slices
+    from harebell.model.binding import Binding
+    from harebell.model.queue.contract import Queue
+    from harebell.model.router import Router
+
+PUBLISHED = "publish"
+BOUND = "binding"
+INSTEAD = "alternate-exchange"
+"""How a message gets to an exchange."""
+
+DELIVERED = "delivered"
+KEPT = "kept"
+REFUSED = "refused"
+DROPS_OLDEST = "drops-oldest"
+DUPLICATE = "duplicate"
+"""What a queue does with it."""
+
+NO_TTL = -1
+_NO_HEADERS: dict[str, Any] = {}
+
+
+class Step(NamedTuple):
+    """An exchange that the message comes to.
+
+    Args:
+        exchange: the exchange.
+        via: PUBLISHED, BOUND or INSTEAD.
+        source: the exchange that it comes from; "" for the publisher.
+        bindings: those that match, as far as they are shown.
+        more: whether there are more.
+        note: what its type does beside routing.
+        one_of: whether only one of the bindings is chosen.
+        alternate: the alternate exchange that gets what no binding matches; None for none.
+        queue: the queue that the routing key names, at the default exchange; None for none.
+    """
+
+    exchange: Exchange
+    via: str
+    source: str
+    bindings: list[Binding]
+    more: bool
+    note: str
+    one_of: bool
+    alternate: str | None
+    queue: Queue | None = None
+
+
+class Route(NamedTuple):
+    """Where a message goes.
+
+    Args:
+        steps: the exchanges, in the order in which it comes to them.
+        queues: the queues, each once.
+        direct_reply: whether it is the answer to a request, for a consumer and no queue.
+    """
+
+    steps: list[Step]
+    queues: list[Queue]
+    direct_reply: bool = False
+
+
+class Prospect(NamedTuple):
+    """What one queue does with a message.
+
+    Args:
+        outcome: DELIVERED, KEPT, REFUSED, DROPS_OLDEST or DUPLICATE.
+        letters: whether the dead-letter exchange gets what is refused or dropped.
+        ttl_ms: after how many milliseconds it expires; NO_TTL for never.
+        synced: whether the confirm waits until it is on disk.
+    """
+
+    outcome: str
+    letters: bool
+    ttl_ms: int
+    synced: bool
+
+
+def route_of(
+    router: Router, start: Exchange, messages: tuple[Message, ...], headers: Mapping[str, Any]
+) -> Slices[Route]:
+    """Return where a message goes.
+
+    Args:
+        router: of the vhost.
+        start: the exchange that it is published to.
+        messages: the message, and a copy for each of its further routing keys (CC and BCC).
+        headers: its headers.
+    """
+    steps: list[Step] = []
+    queues: dict[Queue, None] = {}
+    seen = {start}
+    todo = [(start, PUBLISHED, "")]
+    last: set[Exchange] = set()
+    reply = False
+    while todo:
+        exchange, via, source = todo.pop(0)
+        if exchange.default:
+            found = [router.queues.get(each.routing_key) for each in messages]
+            named = [queue for queue in found if queue is not None]
+            reply = reply or any(each.routing_key.startswith(REPLY_PREFIX) for each in messages)
+            queues |= dict.fromkeys(named)
+            first = named[0] if named else None
+            steps.append(Step(exchange, via, source, [], False, "", False, None, first))
+            continue
+        rehearsal = _rehearsed(exchange, messages, headers)
+        destinations = set(rehearsal.destinations)
+        bindings, more = yield from _matching(exchange, destinations, messages, headers)
+        alternate = None
+        if not destinations and exchange.alternate is not None and exchange not in last:
+            instead = router.exchanges.get(exchange.alternate)
+            alternate = exchange.alternate
+            if instead is not None:
+                if exchange.alternate_once:
+                    last.add(instead)
+                if instead not in seen:
+                    seen.add(instead)
+                    todo.append((instead, INSTEAD, exchange.name))
+        note, one_of = rehearsal.note, rehearsal.one_of
+        steps.append(Step(exchange, via, source, bindings, more, note, one_of, alternate))
+        for destination in rehearsal.destinations:
+            if not isinstance(destination, Exchange):
+                queues[destination] = None
+            elif destination not in seen:
+                seen.add(destination)
+                todo.append((destination, BOUND, exchange.name))
+        yield
+    return Route(steps, list(queues), reply)
+
+
+def _rehearsed(
+    exchange: Exchange, messages: tuple[Message, ...], headers: Mapping[str, Any]
+) -> Rehearsal:
+    """Rehearse a message by each of its keys, as far as the type looks at them."""
+    used = headers if exchange.needs_headers else _NO_HEADERS
+    looked_at = messages if exchange.each_key else messages[:1]
+    each = [exchange.rehearse(message, used) for message in looked_at]
+    destinations = [found for one in each for found in one.destinations]
+    return each[0]._replace(destinations=destinations)
+
+
+def _matching(
+    exchange: Exchange,
+    destinations: set[Any],
+    messages: tuple[Message, ...],
+    headers: Mapping[str, Any],
+) -> Slices[tuple[list[Binding], bool]]:
+    """Return the bindings that lead to the destinations, and whether there are more."""
+    found: list[Binding] = []
+    if not destinations:
+        return found, False
+    used = headers if exchange.needs_headers else _NO_HEADERS
+    looked_at = messages if exchange.each_key else messages[:1]
+    for number, binding in enumerate(list(exchange.bindings.values())):
+        if number % REHEARSAL_SLICE_BINDINGS == REHEARSAL_SLICE_BINDINGS - 1:
+            yield
+        if binding.destination not in destinations:
+            continue
+        probe = exchange.alone(binding)
+        if any(probe.match(message, used) for message in looked_at):
+            if len(found) == REHEARSAL_SHOWN_BINDINGS:
+                return found, True
+            found.append(binding)
+    return found, False
+
+
+def prospect_of(queue: Queue, message: Message, size: int, expiration_ms: int) -> Prospect:
+    """Return what a queue does with a message.
+
+    Args:
+        queue: the queue.
+        message: the message, whose body may be left out.
+        size: the bytes of its body.
+        expiration_ms: its own time to live; NO_TTL for none.
+    """
+    if not isinstance(queue, MessageQueue):
+        return Prospect(KEPT, letters=False, ttl_ms=NO_TTL, synced=queue.durable)
+    expiry = queue.expiry
+    ttl = NO_TTL if expiry is None else expiry.ttl
+    lives = [each for each in (ttl, expiration_ms) if each != NO_TTL]
+    ttl_ms = min(lives, default=NO_TTL)
+    kept = queue.quorum is not None or message.delivery_mode == PERSISTENT
+    outcome, letters = _outcome(queue, message, size)
+    synced = queue.durable and kept and outcome != DUPLICATE
+    return Prospect(outcome, letters, ttl_ms, synced)
+
+
+def _outcome(queue: MessageQueue, message: Message, size: int) -> tuple[str, bool]:
+    ready, limits = queue.order.count, queue.limits
+    if queue.knows(message):
+        return DUPLICATE, False
+    if limits is not None and limits.refuses(ready, size):
+        return REFUSED, limits.letters and queue.dead_letters is not None
+    if not ready and queue.keyed is None and any(each.ready() for each in queue.consumers):
+        return DELIVERED, False
+    if limits is not None and limits.drops and limits.full(ready, size):
+        return DROPS_OLDEST, queue.dead_letters is not None
+    return KEPT, False
