@@ -1,7 +1,8 @@
 """A relay between a client and a broker, for tests of what a broken network does.
 
-Everything passes until the test says otherwise: it cuts all connections, keeps what the broker
-says from its clients, or cuts a connection as soon as the broker has answered a certain request.
+Everything passes until the test says otherwise: it cuts all connections, lets nothing pass for a
+while, keeps what the broker says from its clients, or cuts a connection as soon as the broker has
+answered a certain request. The broker may as well be a database, with a broker as its client.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from tests.ports import free_port
 
 _OCTETS = 65_536
+_LOOK_SECONDS = 0.005
 _HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
@@ -28,6 +30,8 @@ class Relay:
     Attributes:
         port: where clients connect to.
         made: how many connections there were.
+        target: the port that new connections go to.
+        silent: whether nothing passes, in no direction; it is kept, as by a network that is down.
         deaf: whether clients hear nothing of the broker any more.
         late: seconds that each piece of what the broker says takes, one after the other.
         beats: how many heartbeats clients have sent.
@@ -39,13 +43,13 @@ class Relay:
 
     def __init__(self, port: int) -> None:
         self.made = self.beats = 0
-        self.deaf = False
+        self.deaf = self.silent = False
         self.late = 0.0
         self.cut_at = b""
         self.watched = b""
         self.seen = 0
         self.lose = b""
-        self._target = port
+        self.target = port
         self._open: list[socket.socket] = []
         self._lock = threading.Lock()
         # Nobody else may listen there when the relay is closed and its clients still try.
@@ -81,7 +85,7 @@ class Relay:
             except OSError:
                 return
             try:
-                broker = socket.create_connection(("127.0.0.1", self._target))
+                broker = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 client.close()
                 continue
@@ -92,11 +96,18 @@ class Relay:
             self._start(self._pass_up, client, broker, ending)
             self._start(self._pass_down, client, broker, ending)
 
+    def _read(self, end: socket.socket) -> bytes:
+        """What one end says, as soon as anything passes."""
+        data = end.recv(_OCTETS)
+        while self.silent and end.fileno() >= 0:
+            time.sleep(_LOOK_SECONDS)
+        return data
+
     def _pass_up(
         self, client: socket.socket, broker: socket.socket, ending: threading.Event
     ) -> None:
         with contextlib.suppress(OSError):
-            while data := client.recv(_OCTETS):
+            while data := self._read(client):
                 self.beats += data.count(_HEARTBEAT)
                 self.seen += bool(self.watched) and self.watched in data
                 if self.cut_at and self.cut_at in data:
@@ -112,7 +123,7 @@ class Relay:
         self, client: socket.socket, broker: socket.socket, ending: threading.Event
     ) -> None:
         with contextlib.suppress(OSError):
-            while data := broker.recv(_OCTETS):
+            while data := self._read(broker):
                 if ending.is_set():
                     break
                 time.sleep(self.late)

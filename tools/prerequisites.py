@@ -22,6 +22,7 @@ from pathlib import Path
 from patience import fetch
 
 JAVA_MIN = 17
+POSTGRESQL_MIN = 14
 POLICY = Path("/usr/sbin/policy-rc.d")
 
 
@@ -116,6 +117,16 @@ _LOGROTATE = Need(
 _SYSTEMD = Need(
     "systemd-analyze", "checks the unit", "systemd", _program("systemd-analyze"), ours=True
 )
+_POSTGRESQL = Need(
+    f"PostgreSQL {POSTGRESQL_MIN} or newer",
+    "keeps messages, replicates, and is killed",
+    "postgresql",
+    lambda: any(
+        int(path.parent.parent.name.partition(".")[0]) >= POSTGRESQL_MIN
+        for path in Path("/usr/lib/postgresql").glob("[0-9]*/bin/postgres")
+    ),
+    ours=True,
+)
 _DOCUMENTS = Need(
     "amqp-specs",
     "has the XML that the versions' tables are compared with",
@@ -131,7 +142,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
     "test": (
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
         *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
-        *(_JAVAC, _LOGROTATE, _SYSTEMD, _LINTIAN, _FAKEROOT),
+        *(_JAVAC, _LOGROTATE, _SYSTEMD, _LINTIAN, _FAKEROOT, _POSTGRESQL),
     ),
 }
 

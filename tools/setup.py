@@ -32,7 +32,10 @@ NODE = (ROOT / "tests" / "interop" / "node", ROOT / "tests" / "browser" / "node"
 EXTRAS = {
     "run": ("management",),
     "demo": ("management", "spark", "demo"),
-    "test": ("management", "dev", "spark", "delta", "iceberg", "demo", "interop", "fuzz"),
+    "test": (
+        *("management", "dev", "spark", "delta", "iceberg", "demo", "interop", "fuzz"),
+        "postgresql",
+    ),
 }
 
 
