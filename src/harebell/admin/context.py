@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from harebell.admin.log_line import LogLine
     from harebell.admin.operation import Operation
     from harebell.auth.users import User, Users
+    from harebell.base.ports import Definitions
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import AnyChannel
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.model.broker import Broker
     from harebell.model.vhost import VHost
-    from harebell.store.definitions import SqliteDefinitions
 
     RecentLines = Callable[[int, int, Callable[[str], bool]], list[LogLine]]
 
@@ -93,7 +93,7 @@ class AdminContext:
         broker: Broker,
         users: Users,
         registry: ConnectionRegistry,
-        definitions: SqliteDefinitions,
+        definitions: Definitions,
         clock: Callable[[], float],
         log: Callable[[str, str], None],
         statistics: Statistics | None = None,

@@ -675,6 +675,12 @@ DURABILITY_INTERVAL_MS = 500
 """Default sync interval with durability "interval"."""
 DURABILITY_INTERVAL_MAX_MS = 60_000
 """Longest such interval: a minute."""
+STORAGE_LEASE_MS = 3_000
+"""After so many milliseconds of silence, another broker takes over a store in PostgreSQL."""
+STORAGE_LEASE_MIN_MS = 500
+"""The shortest such lease: a commit has to fit in a quarter of it."""
+STORAGE_LEASE_MAX_MS = 300_000
+"""The longest: five minutes."""
 SEGMENT_MIN_BYTES = 65_536
 """Smallest segment that can be configured."""
 SEGMENT_MAX_BYTES = 1_073_741_824

@@ -275,6 +275,11 @@ class Definitions:
 
     __slots__ = ()
 
+    @property
+    def gathered(self) -> bool:
+        """Whether there are changes for the next commit."""
+        raise NotImplementedError
+
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
         """Add or replace a definition."""
         raise NotImplementedError

@@ -7,6 +7,7 @@ buffers of the connections, and at the end of the turn each buffer is written on
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import platform
 import signal
@@ -66,6 +67,8 @@ from harebell.server.time_source import Cancellable, MachineTime, TimeSource
 
 if TYPE_CHECKING:
     from harebell.server.backends.configured import Backends
+    from harebell.server.postgresql.fence import Fence
+    from harebell.server.postgresql.owned_store import OwnedStore
 
 __all__ = ["App", "StartError", "run"]
 
@@ -85,6 +88,7 @@ class App:
         closed: after a reset, the AMQP listeners that are opened when the broker is started.
         time_source: the clocks; None for those of the machine.
         leave: ends the process with an exit code when the disk has failed.
+        owned: the store in PostgreSQL; None for one in the data directory.
 
     Raises:
         StoreError: the data directory is in use or unusable; the text is for the user.
@@ -97,6 +101,7 @@ class App:
         closed: list[Listener] | None = None,
         time_source: TimeSource | None = None,
         leave: Callable[[int], object] = os._exit,
+        owned: OwnedStore | None = None,
     ) -> None:
         self.config = config
         self._time = time_source or MachineTime()
@@ -108,7 +113,7 @@ class App:
         self.logger = PublishedLog(logger, self.loop, config, self.node)
         self.started_at = self.clock()
         gauge = Gauge(memory_bytes(config.memory_high_watermark))
-        self.storage = Storage(config, gauge, self.logger.write, self._time)
+        self.storage = Storage(config, gauge, self.logger.write, self._time, owned)
         self.wall = self.storage.wall
         segments, self.max_connections = shares(max_open())
         self.storage.store.handles.allow(segments)
@@ -175,8 +180,18 @@ class App:
         )
         self.metrics_listeners: list[HttpListener] = []
         self.service = ClientService(self, closed)
+        self.fence = self._make_fence(owned)
         self.open_http: Callable[[], Awaitable[list[HttpListener]]]
         self.reopened = lambda closed: reopened(self, closed)
+
+    def _make_fence(self, owned: OwnedStore | None) -> Fence | None:
+        """Return what ends the service when another broker can own the store."""
+        if owned is None:
+            return None
+        # Imported only if it is used: it loads the driver of PostgreSQL.
+        from harebell.server.postgresql.fence import Fence
+
+        return Fence(self, owned.ownership, self.config.storage_lease_ms)
 
     def _make_backends(self, config: Config) -> Backends | None:
         """Return the configured backends of users; None for the users of the broker alone."""
@@ -312,6 +327,9 @@ class App:
 
         What the disk has of it is unknown, so nothing may be confirmed. The next start recovers.
         """
+        if self.fence is not None and error.args[:1] == (errno.ESTALE,):
+            self.fence.step_down(str(error))
+            return
         self.logger.write("error", f"cannot be made durable, the broker ends: {error}")
         self.logger.close()
         self._leave(limits.EXIT_DISK)
@@ -358,6 +376,9 @@ class App:
             lambda: self._metrics_source(context.login_attempts),
             self._trouble,
         )
+        if self.fence is not None and self.storage.owned is not None:
+            self.storage.owned.ownership.publish(advertised(self.config, self.listeners))
+            self.fence.start()
         self.look_at_disk()
         self.timers.wake = self._wake_at
         self._wake_at(self.timers.due)
@@ -500,6 +521,8 @@ class App:
             self.storage.store.close()
             drained = await self.flusher.drain(limits.STORE_END_SECONDS)
         await self.flusher.stop()
+        if self.fence is not None:
+            self.fence.stop()
         if drained:
             try:
                 self.storage.end()
@@ -553,6 +576,8 @@ class App:
 
     def flush(self) -> None:
         """Write every connection that has output; new output is written in the next turn."""
+        if self.fence is not None and self.fence.bars():
+            return
         now = self.clock()
         self.registry.relieve()
         self.flusher.look()
@@ -695,6 +720,30 @@ def node_name(config: Config) -> str:
     return config.node_name or f"harebell@{host.partition('.')[0]}"
 
 
+def advertised(config: Config, listeners: list[Listener]) -> str:
+    """Return where other brokers of the store reach this one, "host:port"."""
+    if config.storage_address:
+        return config.storage_address
+    for listener in listeners:
+        if listener.scheme == "amqp":
+            wildcard = listener.host in ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
+            host = (platform.node() or "localhost") if wildcard else listener.host
+            return f"[{host}]:{listener.port}" if ":" in host else f"{host}:{listener.port}"
+    return ""
+
+
+async def _own_store(config: Config, logger: Logger) -> OwnedStore | None:
+    """Wait until this broker owns its store; None for a store in the data directory."""
+    if not config.storage:
+        return None
+    # Imported only if it is used: it loads the driver of PostgreSQL.
+    from harebell.server.postgresql.fence import AGAIN
+    from harebell.server.postgresql.standby import Standby
+
+    standby = Standby(config, node_name(config), logger.write, patient=AGAIN in os.environ)
+    return await standby.own()
+
+
 async def _serve(
     configuration: Configuration, ready: Callable[[App], None], again: Again | None
 ) -> int:
@@ -710,9 +759,15 @@ async def _serve(
     for sentence in configuration.warnings:
         logger.write("warning", sentence)
     try:
-        app = App(config, logger)
-        app.again = again
-        await app.start()
+        owned = await _own_store(config, logger)
+        try:
+            app = App(config, logger, owned=owned)
+            app.again = again
+            await app.start()
+        except HarebellError:
+            if owned is not None:
+                owned.ownership.end(release=True)
+            raise
         app.obey(manager)
         bound_collections()
         keep_heap()

@@ -27,7 +27,17 @@ from harebell.base.errors import DiskError, HarebellError, StoreError
 from harebell.base.ports import Definitions, Files
 from harebell.store.log.unreadable import cannot_read, refused
 from harebell.store.quarantine import Quarantine
-from harebell.store.tables import BLOB, FLAG, NUMBER, TABLES, TEXT, VERSION, Table, upgrades
+from harebell.store.tables import (
+    BLOB,
+    FLAG,
+    NUMBER,
+    TABLES,
+    TEXT,
+    VERSION,
+    Table,
+    statements,
+    upgrades,
+)
 
 NAME = "definitions.sqlite"
 AHEAD = f"{NAME}-wal"
@@ -41,8 +51,7 @@ _TYPES: dict[str, Any] = {TEXT: str, NUMBER: int, FLAG: int, BLOB: bytes}
 
 Change = tuple[str, tuple[Any, ...]]
 _DURABLE = "PRAGMA synchronous = FULL"
-_PUT = {kind: table.put() for kind, table in TABLES.items()}
-_DROP = {kind: table.drop() for kind, table in TABLES.items()}
+_STATEMENTS = statements()
 
 
 class FormatError(StoreError):
@@ -93,11 +102,11 @@ class SqliteDefinitions(Definitions):
             for name, type_ in table.fields
         ]
         crc = table.checksum((*key, *row))
-        self._changes.append((_PUT[kind], (*key, *row, crc)))
+        self._changes.append((_STATEMENTS[kind, True], (*key, *row, crc)))
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
         """Remove a definition if it exists."""
-        self._changes.append((_DROP[kind], key))
+        self._changes.append((_STATEMENTS[kind, False], key))
 
     def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
         """Return every committed definition of a kind, in the order of declaration.
@@ -160,6 +169,10 @@ class SqliteDefinitions(Definitions):
             OSError: it cannot be written.
         """
         self.write([("UPDATE meta SET clean = ?", (int(clean),))])
+
+    def image(self) -> bytes:
+        """Return the whole database, as the content of a file."""
+        return self._link.serialize()
 
     def close(self) -> None:
         """Close the database after a checkpoint of its write-ahead log.

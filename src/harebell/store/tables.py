@@ -211,6 +211,12 @@ TABLES = {
 """The tables by kind of definition."""
 
 
+def statements() -> dict[tuple[str, bool], str]:
+    """Return the statement by kind of definition, and whether it puts or drops a row."""
+    puts = {(kind, True): table.put() for kind, table in TABLES.items()}
+    return puts | {(kind, False): table.drop() for kind, table in TABLES.items()}
+
+
 def upgrades(version: int) -> list[str]:
     """Return the statements that upgrade a database of an earlier version."""
     if version >= VERSION:

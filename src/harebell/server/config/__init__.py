@@ -152,6 +152,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     disk_free_limit: float | int = limits.DISK_FREE_LIMIT_BYTES
     stage_user_limit: int = 0
     stage_vhost_limit: int = 0
+    storage: str = ""
+    storage_schema: str = "harebell"
+    storage_lease_ms: int = limits.STORAGE_LEASE_MS
+    storage_address: str = ""
     durability: str = "fsync"
     durability_interval_ms: int = limits.DURABILITY_INTERVAL_MS
     segment_bytes: int = limits.SEGMENT_BYTES

@@ -259,6 +259,35 @@ def text(value: Any) -> str:
     return value
 
 
+def storage_url(value: Any) -> str:
+    """Check where the store is: nothing, or a URL of PostgreSQL."""
+    if value == "" or (
+        isinstance(value, str)
+        and re.match(r"postgres(ql)?://", value)
+        and len(value) > len("postgres://")
+    ):
+        return str(value)
+    raise ValueError("must be empty or a URL such as postgresql://user@host/database")
+
+
+def identifier(value: Any) -> str:
+    """Check a name of PostgreSQL that needs no quotes."""
+    if isinstance(value, str) and re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", value):
+        return value
+    raise ValueError("must be 1 to 63 lower-case letters, digits and _, not a digit first")
+
+
+def host_and_port(value: Any) -> str:
+    """Check a host and a port, or nothing."""
+    if value == "" or (
+        isinstance(value, str)
+        and re.fullmatch(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}", value)
+        and 0 < int(value.rpartition(":")[2]) <= PORT_MAX
+    ):
+        return str(value)
+    raise ValueError("must be a host and a port such as broker-1.example:5672")
+
+
 def address(value: Any) -> str:
     """Check a host name or an IP address, without a port."""
     name = value.strip().removeprefix("[").removesuffix("]") if isinstance(value, str) else ""

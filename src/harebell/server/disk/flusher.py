@@ -324,5 +324,9 @@ class Flusher:
                 try:
                     self._after()
                 except OSError as error:
-                    batch.failed = error
+                    # A database without room has not taken the batch, and will when it has room.
+                    if error.errno == errno.ENOSPC:
+                        batch.stalled = error
+                    else:
+                        batch.failed = error
             self._loop.call_soon_threadsafe(self._performed, batch)

@@ -1,8 +1,13 @@
-"""The data directory of a running broker: lock, files, definitions and store."""
+"""The storage of a running broker: lock, files, definitions and store.
+
+What is stored is in the data directory, or in PostgreSQL with files of the data directory as a
+cache.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,7 +16,8 @@ from harebell.base.clock import Clock
 from harebell.base.durability import FSYNC, INTERVAL, Durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
-from harebell.base.lags import lag_of
+from harebell.base.lags import NEVER, lag_of
+from harebell.base.limits import AHEAD_FROM_BYTES
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
 from harebell.model.publishing.stages import Room
@@ -25,9 +31,15 @@ from harebell.store.disk import DiskStore
 from harebell.wire.v09.fields import decode_table, encode_table
 
 if TYPE_CHECKING:
+    from harebell.base.ports import Files
     from harebell.server.config import Config
+    from harebell.server.postgresql.owned_store import OwnedStore
+    from harebell.store.definitions import SqliteDefinitions
+    from harebell.store.journal.recording import RecordedDefinitions
 
 _MS = 1000
+REPLICATED = "replicated"
+"""The durability of a store whose commits wait for another machine."""
 
 _WEAKER = {
     INTERVAL: "durability is 'interval': a confirm does not wait for the disk, which is synced "
@@ -51,8 +63,10 @@ class Storage:
         report: called with a level and a line for each report of damage.
         time_source: the clocks for timestamps and timers of messages; None for those of the
             machine.
+        owned: the store in PostgreSQL; None for one in the data directory.
 
     Attributes:
+        owned: as given.
         wall: the clock for timestamps of records, set by `set_clock`.
         store: the queues' logs.
         durability: "fsync", "interval" or "os".
@@ -71,33 +85,23 @@ class Storage:
         gauge: Gauge,
         report: Callable[[str, str], None],
         time_source: TimeSource | None = None,
+        owned: OwnedStore | None = None,
     ) -> None:
+        self.owned = owned
         self._time = time_source or MachineTime()
         self.wall = Clock(self._time.wall_ms())
         self._passed = self.wall.ms - self._monotonic_ms()
         self.durability = config.durability
         durability = Durability(
-            config.durability,
+            config.durability if owned is None else FSYNC,
             config.durability_interval_ms if config.durability == INTERVAL else 0,
         )
-        lag = lag_of(durability, config.durability_interval_ms)
         self._began = time.monotonic()
         self._synced_at: dict[int, float] = {}
-        self._lock = DirectoryLock(config.data_dir)
-        root = os.fspath(config.data_dir)
-        synced = config.durability == FSYNC
-        self._together = whole_sync(root)
-        self.files = OsFiles(root, lag=lag, together=self._together, clock=time.monotonic)
-        try:
-            self.definitions = open_definitions(
-                root, self.files, encode_table, decoded_table, synced=synced
-            )
-        except Exception:
-            self._lock.release()
-            raise
         self.damage = Damage(report)
+        files = self._open_owned(owned) if owned is not None else self._open(config, durability)
         self.store = DiskStore(
-            self.files,
+            files,
             self.definitions,
             gauge,
             self.wall,
@@ -105,6 +109,7 @@ class Storage:
             self.damage.report,
             segment_bytes=config.segment_bytes,
             clean=self.definitions.was_clean,
+            ahead_from=AHEAD_FROM_BYTES if owned is None else sys.maxsize,
         )
         self.store.stream_segment_bytes = config.stream_segment_bytes
         self.store.interval_ms = config.durability_interval_ms
@@ -116,6 +121,44 @@ class Storage:
         if config.durability in _WEAKER:
             line = _WEAKER[config.durability].format(ms=config.durability_interval_ms)
             report("warning", line)
+
+    def _open(self, config: Config, durability: Durability) -> Files:
+        """Open the data directory.
+
+        Raises:
+            StoreError: it is in use or unusable, or cannot be as durable as configured.
+        """
+        if config.durability == REPLICATED:
+            raise StoreError(
+                "durability is 'replicated', which needs storage in PostgreSQL: set storage to a "
+                "URL, or durability to fsync"
+            )
+        self._lock = DirectoryLock(config.data_dir)
+        root = os.fspath(config.data_dir)
+        lag = lag_of(durability, config.durability_interval_ms)
+        self._together = whole_sync(root)
+        self.files = OsFiles(root, lag=lag, together=self._together, clock=time.monotonic)
+        self.definitions: SqliteDefinitions | RecordedDefinitions
+        try:
+            self.definitions = open_definitions(
+                root,
+                self.files,
+                encode_table,
+                decoded_table,
+                synced=config.durability == FSYNC,
+            )
+        except Exception:
+            self._lock.release()
+            raise
+        return self.files
+
+    def _open_owned(self, owned: OwnedStore) -> Files:
+        """Open the cache of a store in PostgreSQL."""
+        self._lock = owned.lock
+        self._together = None
+        self.files = OsFiles(os.fspath(owned.root), lag=NEVER)
+        files, self.definitions = owned.open(self.files, encode_table, decoded_table)
+        return files
 
     def begin(self) -> None:
         """Mark the directory as in use; a start that finds this mark follows a crash.
@@ -177,9 +220,14 @@ class Storage:
     def after_batch(self) -> None:
         """Do the deferred syncs that are due; called in the flusher's thread.
 
+        For a store in PostgreSQL this is the commit of the batch.
+
         Raises:
-            OSError: a sync failed.
+            OSError: a sync failed; with ENOSPC if PostgreSQL has no room now.
         """
+        if self.owned is not None:
+            self.owned.commit(self.files.syncs)
+            return
         now = time.monotonic()
         for lag in self.files.owed():
             if now >= self._due(lag):
@@ -219,6 +267,8 @@ class Storage:
         self.store.describe()
         self.store.shut()
         self._mark(clean=True)
+        if self.owned is not None:
+            self.owned.end()
         self.definitions.close()
         if self._together is not None:
             self._together.close()

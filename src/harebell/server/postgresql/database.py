@@ -1,0 +1,161 @@
+"""Connections to the PostgreSQL server of a store, and sentences about what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harebell.base.errors import StoreError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_OLDEST = 140_000
+_MS = 1_000
+_WAITS = ("on", "remote_apply")
+"""Values of `synchronous_commit` with which a commit waits for the disk of a standby."""
+
+
+class Database(NamedTuple):
+    """Where a store is.
+
+    Args:
+        url: a connection string of libpq.
+        schema: the schema with the tables of the store.
+        lease_ms: the milliseconds of a lease; no connection hangs longer.
+        node: the name of this broker.
+    """
+
+    url: str
+    schema: str
+    lease_ms: int
+    node: str
+
+    def connect(self) -> Connection[Any]:
+        """Return a connection that commits each statement.
+
+        Raises:
+            psycopg.Error: the server is away or refuses the login.
+            StoreError: the driver is not installed, or the URL is wrong.
+        """
+        psycopg = driver()
+        seconds = max(2, self.lease_ms // _MS)
+        try:
+            found: Connection[Any] = psycopg.connect(
+                self.url,
+                autocommit=True,
+                prepare_threshold=2,
+                application_name=f"harebell {self.node}"[:63],
+                connect_timeout=seconds,
+                target_session_attrs="read-write",
+                keepalives_idle=1,
+                keepalives_interval=1,
+                keepalives_count=seconds,
+                tcp_user_timeout=self.lease_ms,
+            )
+        except psycopg.ProgrammingError as error:
+            raise StoreError(f"storage is no URL of PostgreSQL: {_one_line(error)}") from None
+        # A commit that a timeout cancels would only be made again.
+        found.execute("SET statement_timeout = 0")
+        found.execute("SET idle_in_transaction_session_timeout = 0")
+        found.execute("SET client_min_messages = warning")
+        return found
+
+    @property
+    def shown(self) -> str:
+        """Return the place without a password, for people."""
+        psycopg = driver()
+        try:
+            parts: Mapping[str, Any] = psycopg.conninfo.conninfo_to_dict(self.url)
+        except psycopg.ProgrammingError:
+            return "PostgreSQL"
+        host = parts.get("host") or "localhost"
+        name = parts.get("dbname") or parts.get("user") or ""
+        return f"PostgreSQL at {host}:{parts.get('port') or 5432}, database '{name}'"
+
+    def reason(self, error: Exception) -> str:
+        """Return a sentence for the user about an error of the driver."""
+        psycopg = driver()
+        text = _one_line(error)
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return (
+                f"{self.shown}: {text}; the role needs CREATE on the database, or a schema "
+                f"'{self.schema}' that it owns"
+            )
+        return f"{self.shown}: {text}"
+
+
+def driver() -> Any:
+    """Return the module of the driver.
+
+    Raises:
+        StoreError: it is not installed.
+    """
+    try:
+        import psycopg
+    except ImportError as error:
+        raise StoreError(
+            f"storage in PostgreSQL needs a driver ({error}): pip install 'harebell[postgresql]'"
+        ) from None
+    return psycopg
+
+
+def check_server(link: Connection[Any], durability: str) -> str:
+    """Check what a commit of the server is worth.
+
+    Args:
+        link: a connection.
+        durability: "fsync" or "replicated".
+
+    Returns:
+        A sentence that says what a confirm is worth.
+
+    Raises:
+        StoreError: it is worth less than `durability` promises, or the server is too old.
+    """
+    if link.info.server_version < _OLDEST:
+        raise StoreError(
+            f"the server is PostgreSQL {link.info.parameter_status('server_version')}, and "
+            "Harebell needs 14 or newer"
+        )
+    found = {
+        name: str(_value(link, name))
+        for name in ("fsync", "synchronous_commit", "synchronous_standby_names")
+    }
+    standbys = found["synchronous_standby_names"].strip()
+    commit = found["synchronous_commit"]
+    if found["fsync"] != "on":
+        raise StoreError(
+            "the server runs with fsync = off, so a crash of its machine loses everything: set "
+            "fsync = on"
+        )
+    if commit == "off":
+        raise StoreError(
+            "synchronous_commit is off for this role, so a confirm would not mean that a message "
+            "is on disk: set it to on (ALTER ROLE ... SET synchronous_commit = on)"
+        )
+    replicated = bool(standbys) and commit in _WAITS
+    if durability == "replicated" and not replicated:
+        why = (
+            f"synchronous_commit is '{commit}', which does not wait for the disk of a standby"
+            if standbys
+            else "synchronous_standby_names is empty"
+        )
+        raise StoreError(
+            f"durability is 'replicated', and the server does not wait for a standby: {why}"
+        )
+    if replicated:
+        return f"a confirm means committed on this server and on its standbys: {standbys}"
+    return (
+        "a confirm means committed and synced on this server alone: when its disk is lost, "
+        "confirmed messages are lost (no synchronous standby)"
+    )
+
+
+def _value(link: Connection[Any], name: str) -> Any:
+    row = link.execute(f"SHOW {name}").fetchone()
+    return "" if row is None else row[0]
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,101 @@
+"""Read the log of a store into a directory: what a claim begins with, and a standby follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import StoreError
+from harebell.server.postgresql.database import driver
+from harebell.server.postgresql.tables import Tables
+from harebell.store.journal.changes import END, decode
+from harebell.store.journal.pieces import LivePieces
+from harebell.store.journal.replaying import Replica
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_ROWS = 16
+"""Rows that are fetched at once; each is a commit, so they may be large."""
+
+
+class LogReader:
+    """Replays a log, in order.
+
+    Args:
+        tables: of the store.
+        replica: the directory.
+
+    Attributes:
+        pieces: what of each generation lives.
+        stored: the bytes of each generation.
+        number: of the last row that was replayed; 0 for none.
+        generation: the one that the next row is in.
+    """
+
+    def __init__(self, tables: Tables, replica: Replica) -> None:
+        self.pieces = LivePieces()
+        self.stored: dict[int, int] = {}
+        self.number = 0
+        self.generation = 0
+        self._tables = tables
+        self._replica = replica
+        self._ended = True
+
+    def follow(self, link: Connection[Any]) -> None:
+        """Replay everything that there is.
+
+        Raises:
+            OSError: the disk of the directory refuses.
+            psycopg.Error: the server is away or refuses.
+            StoreError: a row is damaged or missing.
+        """
+        while True:
+            if self._ended and not self._next_generation(link):
+                return
+            try:
+                self._read(link)
+            except driver().errors.UndefinedTable:
+                # It was removed before it was read: what lived of it is in a later one.
+                self._ended = True
+                continue
+            if not self._ended:
+                return
+
+    def _next_generation(self, link: Connection[Any]) -> bool:
+        """Go on to the next generation; False if there is none."""
+        later = [each for each in self._tables.generations(link) if each > self.generation]
+        if not later:
+            return False
+        self.generation = later[0]
+        self.stored.setdefault(self.generation, 0)
+        self._ended = False
+        return True
+
+    def _read(self, link: Connection[Any]) -> None:
+        """Replay the rest of the generation."""
+        statement = self._tables.statement(
+            "SELECT number, content FROM {log} WHERE number > %s ORDER BY number LIMIT %s",
+            self.generation,
+        )
+        first = True
+        while not self._ended:
+            rows = link.execute(statement, (self.number, _ROWS), binary=True).fetchall()
+            for number, content in rows:
+                if not first and number != self.number + 1:
+                    raise StoreError(
+                        f"row {self.number + 1} of the log is missing: restore the database from a "
+                        "backup"
+                    )
+                first = False
+                self._replay(number, content)
+            if len(rows) < _ROWS:
+                return
+
+    def _replay(self, number: int, content: bytes) -> None:
+        changes = list(decode(content, f"row {number} of the log"))
+        self._replica.replay(changes)
+        for change in changes:
+            self.pieces.note(change, self.generation)
+        self.stored[self.generation] += len(content)
+        self.number = number
+        self._ended = any(change.kind == END for change in changes)

@@ -1,0 +1,304 @@
+"""Append the changes of each batch to the log of a store, and bound the size of the log.
+
+A row is one commit. It is appended by one statement that commits by itself, so nothing waits in an
+open transaction, and that inserts nothing when the epoch is over.
+
+**An outcome that is unknown.** When the connection is lost, the row is read by its number: if it is
+there and ours, the commit has happened, but perhaps not on the standby yet, so a further commit has
+to succeed before anything is confirmed. If it is not there, it is inserted again; should the first
+attempt still be on its way, one of the two fails for the number is unique.
+
+**Cleaning.** When more of the log is dead than it should be, the generation with the most dead
+bytes is emptied: what lives of it is appended again, piece by piece, and its table is dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import StoreError
+from harebell.base.ports import Files
+from harebell.server.postgresql.database import Database, driver
+from harebell.server.postgresql.log_reader import LogReader
+from harebell.server.postgresql.ownership import Deposed, Ownership
+from harebell.server.postgresql.tables import Tables
+from harebell.store.journal.changes import CLAIM, END, WRITE, Change, encode
+from harebell.store.journal.pieces import DEFINITIONS, PIECE_BYTES, Piece
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+GENERATION_BYTES = 16 * 1_048_576
+"""The size from which a generation is ended."""
+DEAD_MAX_BYTES = 32 * 1_048_576
+"""Dead bytes from which the log is cleaned..."""
+DEAD_SHARE = 0.25
+"""... or this share of what lives, if that is more."""
+_SLICE_BYTES = 1_048_576
+"""What is appended again after one commit: more would delay the next confirm."""
+_RETRY_SECONDS = 0.05
+
+
+class LogWriter:
+    """Appends to the log; used by one thread at a time.
+
+    Args:
+        database: where the store is.
+        tables: its tables.
+        ownership: the claim.
+        reader: has replayed the log.
+        report: called with a level and a line.
+
+    Attributes:
+        rows: appended rows.
+        written: their bytes.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        ownership: Ownership,
+        reader: LogReader,
+        report: Callable[[str, str], None],
+    ) -> None:
+        self.rows = 0
+        self.written = 0
+        self._database = database
+        self._tables = tables
+        self._ownership = ownership
+        self._report = report
+        self._pieces = reader.pieces
+        self._stored = reader.stored
+        self._number = reader.number
+        self._generation = reader.generation
+        self._link: Connection[Any] | None = None
+        self._warned = False
+        self._kept: list[Change] = []
+        self._emptied = 0
+        self._files: Files
+        self._image: Callable[[], Change]
+
+    def attach(self, files: Files, image: Callable[[], Change]) -> None:
+        """Set where living pieces are read from.
+
+        Args:
+            files: the cache.
+            image: returns the database of definitions as a change.
+        """
+        self._files = files
+        self._image = image
+
+    def begin(self, reader: LogReader, link: Connection[Any]) -> None:
+        """Append the claim, so that no earlier owner can append any more.
+
+        Args:
+            reader: it reads what an earlier owner still appended.
+            link: a connection.
+
+        Raises:
+            Deposed: another broker has claimed the store.
+            psycopg.Error: the server is away or refuses.
+        """
+        while True:
+            reader.follow(link)
+            self._number, self._generation = reader.number, reader.generation
+            claim = encode([Change(CLAIM, self._ownership.epoch, self._database.node)])
+            try:
+                self._insert_once(link, claim)
+            except driver().errors.UniqueViolation:
+                continue
+            self._appended([], claim)
+            return
+
+    def append(self, changes: Iterable[Change]) -> None:
+        """Append changes; they are durable when this returns.
+
+        Raises:
+            Deposed: this broker does not own the store any more.
+            OSError: with ENOSPC if the server has no room; call it again then.
+        """
+        self._kept.extend(changes)
+        if self._kept:
+            self._commit(self._kept)
+            self._kept = []
+        if self._stored[self._generation] >= GENERATION_BYTES:
+            self._end_generation()
+        self._clean()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._drop_link()
+
+    # --- one row ----------------------------------------------------------------------------------
+
+    def _commit(self, changes: list[Change]) -> None:
+        content = encode(changes)
+        self._insert(content)
+        self._appended(changes, content)
+
+    def _appended(self, changes: list[Change], content: bytes) -> None:
+        self._number += 1
+        self._stored[self._generation] += len(content)
+        for change in changes:
+            self._pieces.note(change, self._generation)
+        self.rows += 1
+        self.written += len(content)
+
+    def _insert(self, content: bytes) -> None:
+        """Insert a row, and find out whether it is there as often as necessary."""
+        errors = driver().errors
+        unknown = False
+        said = ""
+        while self._ownership.holds():
+            try:
+                link = self._connected()
+                if unknown and self._is_mine(link):
+                    return
+                self._insert_once(link, content)
+                if not self._warned:
+                    return
+                unknown = True
+            except errors.UniqueViolation:
+                unknown = True
+            except errors.UndefinedTable:
+                raise self._deposed("its log was emptied by another broker") from None
+            except (errors.DiskFull, errors.OutOfMemory) as error:
+                raise OSError(errno.ENOSPC, self._database.reason(error)) from None
+            except driver().Error as error:
+                unknown = True
+                self._drop_link()
+                text = self._database.reason(error)
+                if text != said:
+                    said = text
+                    self._report("warning", f"cannot commit, and try again: {text}")
+                time.sleep(_RETRY_SECONDS)
+        raise self._deposed(self._ownership.lost or "its lease is over")
+
+    def _insert_once(self, link: Connection[Any], content: bytes) -> None:
+        self._warned = False
+        done = link.execute(
+            self._tables.statement(
+                "INSERT INTO {log} (number, epoch, content)"
+                " SELECT %s, epoch, %b FROM {store} WHERE epoch = %s",
+                self._generation,
+            ),
+            (self._number + 1, content, self._ownership.epoch),
+        )
+        if done.rowcount != 1:
+            raise self._deposed("another broker has claimed it")
+
+    def _is_mine(self, link: Connection[Any]) -> bool:
+        """True if the row is there, and on every standby that commits wait for."""
+        row = link.execute(
+            self._tables.statement("SELECT epoch FROM {log} WHERE number = %s", self._generation),
+            (self._number + 1,),
+        ).fetchone()
+        if row is None:
+            return False
+        if row[0] != self._ownership.epoch:
+            raise self._deposed("another broker has claimed it")
+        self._warned = False
+        # A later commit that has waited for the standbys shows that they have the earlier one.
+        done = link.execute(
+            self._tables.statement("UPDATE {store} SET beat = beat + 1 WHERE epoch = %s"),
+            (self._ownership.epoch,),
+        )
+        if done.rowcount != 1:
+            raise self._deposed("another broker has claimed it")
+        return not self._warned
+
+    def _deposed(self, reason: str) -> Deposed:
+        self._ownership.depose(reason)
+        return Deposed(errno.ESTALE, f"the store is not owned any more: {reason}")
+
+    def _connected(self) -> Connection[Any]:
+        if self._link is None:
+            self._link = self._database.connect()
+            self._link.add_notice_handler(self._noticed)
+        return self._link
+
+    def _noticed(self, notice: Any) -> None:
+        # Such as: the wait for a standby was cancelled, and the commit is on this server only.
+        self._warned = True
+        self._report("warning", f"PostgreSQL warns: {notice.message_primary}")
+
+    def _drop_link(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            with contextlib.suppress(driver().Error):
+                link.close()
+
+    # --- generations ------------------------------------------------------------------------------
+
+    def _end_generation(self) -> None:
+        """End the generation, and begin the next one."""
+        following = self._generation + 1
+        # Its table is there before the end is, so a reader that sees the end can go on.
+        if not self._change(lambda link: self._tables.make_log(link, following)):
+            return
+        self._commit([Change(END)])
+        self._generation = following
+        self._stored[following] = 0
+
+    def _clean(self) -> None:
+        """Append a slice of what lives in the generation with the most dead bytes."""
+        victim = self._emptied or self._victim()
+        if not victim:
+            return
+        self._emptied = victim
+        again, size = [], 0
+        for piece in sorted(self._pieces.of(victim)):
+            if size >= _SLICE_BYTES:
+                break
+            again.append(piece)
+            size += self._pieces.byte_count(piece)
+        if again:
+            self._commit([self._whole(piece) for piece in again])
+            for piece in again:
+                self._pieces.whole(piece, self._generation)
+        if self._pieces.of(victim):
+            return
+        # Its rows also say what was removed: now one row says what is there.
+        self._commit([self._pieces.alive()])
+        if self._change(lambda link: self._tables.drop_log(link, victim)):
+            self._pieces.forget(victim)
+            del self._stored[victim]
+            self._emptied = 0
+
+    def _victim(self) -> int:
+        """Return the generation to empty; 0 if few enough bytes are dead."""
+        live = self._pieces.total_bytes()
+        dead = sum(self._stored.values()) - live
+        if dead <= max(DEAD_MAX_BYTES, live * DEAD_SHARE):
+            return 0
+        ended = [each for each in self._stored if each != self._generation]
+        if not ended:
+            return 0
+        return max(ended, key=lambda each: self._stored[each] - self._pieces.live_bytes(each))
+
+    def _whole(self, piece: Piece) -> Change:
+        """Return a piece as a change."""
+        if piece == DEFINITIONS:
+            return self._image()
+        path, number = piece
+        file = self._files.open(path)
+        try:
+            data = file.read_at(self._pieces.byte_count(piece), number * PIECE_BYTES)
+        finally:
+            file.close()
+        return Change(WRITE, number * PIECE_BYTES, path, data)
+
+    def _change(self, call: Callable[[Connection[Any]], None]) -> bool:
+        """Change tables; False if the server refuses now, so that it is tried again later."""
+        try:
+            call(self._connected())
+        except (driver().Error, StoreError) as error:
+            self._drop_link()
+            self._report("warning", f"cannot clean the log: {self._database.reason(error)}")
+            return False
+        return True

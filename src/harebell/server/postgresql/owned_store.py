@@ -1,0 +1,106 @@
+"""A store in PostgreSQL that this broker owns: its cache, its lease and the writer of its log."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import StoreError
+from harebell.base.histogram import Histogram
+from harebell.base.osfs import OsFiles
+from harebell.server.disk.lock import DirectoryLock
+from harebell.server.postgresql.log_writer import LogWriter
+from harebell.server.postgresql.ownership import Ownership
+from harebell.store.definitions import open_definitions
+from harebell.store.journal.recording import Journal, RecordedDefinitions, RecordedFiles
+
+if TYPE_CHECKING:
+    from harebell.base.ports import Files
+
+CACHE = "cache"
+"""The directory in the data directory with the files of the store; a start empties it."""
+NO_SPACE_AHEAD = sys.maxsize
+"""For `DiskStore`: space that is written ahead of records would only be sent to the server."""
+
+
+class OwnedStore:
+    """A store that this broker owns.
+
+    Args:
+        lock: of the data directory.
+        root: the cache, which has what the log says.
+        ownership: the claim.
+        writer: of the log.
+
+    Attributes:
+        ownership: as given.
+        root: as given.
+        lock: as given.
+    """
+
+    def __init__(
+        self, lock: DirectoryLock, root: Path, ownership: Ownership, writer: LogWriter
+    ) -> None:
+        self.lock = lock
+        self.root = root
+        self.ownership = ownership
+        self._writer = writer
+        self._journal = Journal()
+        self._definitions: RecordedDefinitions
+
+    def open(
+        self,
+        files: OsFiles,
+        encode: Callable[[Mapping[str, Any]], bytes],
+        decode: Callable[[bytes], Mapping[str, Any]],
+    ) -> tuple[Files, RecordedDefinitions]:
+        """Return the files and the definitions of the cache, with their changes recorded.
+
+        Raises:
+            StoreError: they cannot be used.
+        """
+        opened = open_definitions(str(self.root), files, encode, decode, synced=False)
+        self._definitions = RecordedDefinitions(opened, self._journal)
+        self._writer.attach(files, self._definitions.snapshot)
+        # The database may be new, or upgraded just now.
+        self._journal.add(self._definitions.snapshot())
+        return RecordedFiles(files, self._journal), self._definitions
+
+    def commit(self, syncs: Histogram) -> None:
+        """Append to the log what was recorded; called in the flusher's thread.
+
+        Raises:
+            Deposed: this broker does not own the store any more.
+            OSError: with ENOSPC if the server has no room; call it again then.
+        """
+        began = time.monotonic()
+        self._writer.append(self._journal.take())
+        syncs.observe(time.monotonic() - began)
+
+    def end(self) -> None:
+        """Append the rest, and give the store back."""
+        self._writer.append(self._journal.take())
+        self._writer.close()
+        self.ownership.end(release=True)
+
+
+def empty_cache(data_dir: Path) -> Path:
+    """Return the cache of a data directory, empty.
+
+    Raises:
+        StoreError: it cannot be emptied or created.
+    """
+    root = data_dir / CACHE
+    try:
+        if root.exists():
+            shutil.rmtree(root)
+        root.mkdir(mode=0o700)
+    except OSError as error:
+        raise StoreError(
+            f"cannot empty {root}, the cache of the store: {error.strerror or error}"
+        ) from None
+    return root

@@ -1,0 +1,281 @@
+"""Who owns a store: claims, the lease of the owner, and its end.
+
+    owner      beat 7 ... beat 8 ... beat 9 ......... (killed)
+    standby       sees 7      sees 8      sees 9 ........ 9 for a whole lease: claims epoch + 1
+
+The owner renews its lease by a growing number, the beat. A standby claims when it has seen the same
+beat for a whole lease by its own clock, so the clocks of the machines need not agree, and may jump.
+The owner counts its lease from the moment before it asked for the last renewal that succeeded. So
+its lease ends before a standby can claim.
+
+The lease keeps two brokers from delivering at once. What is written is safe without it: an append
+of an owner whose epoch is over fails in PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harebell.base.errors import StoreError
+from harebell.server.postgresql.database import Database, driver
+from harebell.server.postgresql.tables import Tables
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_MS = 1_000
+_RENEWALS = 4
+"""Renewals per lease."""
+_MARGIN = 0.15
+"""The share of the lease that is left for closing connections, and for clocks that drift."""
+_RETRY_SECONDS = 0.05
+
+OWNER, STANDBY = "owner", "standby"
+
+
+class Deposed(OSError):
+    """This broker does not own the store any more: nothing of it may be confirmed or delivered."""
+
+
+class Seen(NamedTuple):
+    """The row of the store, as a broker sees it.
+
+    Args:
+        epoch: grows with each claim.
+        beat: grows with each renewal.
+        released: whether the owner gave the store back.
+        owner: the name of its broker.
+        address: where it accepts AMQP, "host:port"; "" before it does.
+        lease_ms: the milliseconds of its lease.
+    """
+
+    epoch: int
+    beat: int
+    released: bool
+    owner: str
+    address: str
+    lease_ms: int
+
+
+def now() -> float:
+    """Return the seconds since the machine started, its sleep included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def look(link: Connection[Any], tables: Tables) -> Seen:
+    """Read the row of the store.
+
+    Raises:
+        psycopg.Error: the server is away or refuses.
+        StoreError: the row is gone.
+    """
+    statement = "SELECT epoch, beat, released, owner, address, lease_ms FROM {store}"
+    row = link.execute(tables.statement(statement)).fetchone()
+    if row is None:
+        raise StoreError("the row of the table 'store' is gone: restore it from a backup")
+    return Seen(*row)
+
+
+def claim(link: Connection[Any], tables: Tables, seen: Seen, database: Database) -> int | None:
+    """Claim a store that has no owner; None if another broker was faster.
+
+    Raises:
+        psycopg.Error: the outcome is unknown, or the server refuses.
+    """
+    row = link.execute(
+        tables.statement(
+            "UPDATE {store} SET epoch = epoch + 1, beat = beat + 1, released = false, owner = %s,"
+            " address = '', lease_ms = %s WHERE epoch = %s AND beat = %s RETURNING epoch"
+        ),
+        (database.node, database.lease_ms, seen.epoch, seen.beat),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def report_node(
+    link: Connection[Any], tables: Tables, name: str, address: str, state: str, version: str
+) -> None:
+    """Write the row of a broker that runs."""
+    link.execute(
+        tables.statement(
+            "INSERT INTO {node} (name, address, state, version) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET address = excluded.address, state = excluded.state,"
+            " version = excluded.version, beat = {node}.beat + 1"
+        ),
+        (name, address, state, version),
+    )
+
+
+class Watch:
+    """Decides, by the clock of this machine, when a store may be claimed."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[int, int] | None = None
+        self._since = 0.0
+
+    def may_claim(self, seen: Seen, asked: float) -> bool:
+        """True if the owner gave the store back, or has not renewed its lease for a whole one.
+
+        Args:
+            seen: the row.
+            asked: the time when the answer had come; a later one is always safe.
+        """
+        if seen.released:
+            return True
+        if (seen.epoch, seen.beat) != self._seen:
+            self._seen = (seen.epoch, seen.beat)
+            self._since = asked
+            return False
+        return asked - self._since > seen.lease_ms / _MS
+
+    def forget(self) -> None:
+        """Begin anew, after the server was away: its row may be of an earlier time."""
+        self._seen = None
+
+
+class Ownership:
+    """The lease of the owner, renewed in a thread.
+
+    Args:
+        database: where the store is.
+        tables: its tables.
+        epoch: of the claim.
+        began: the time before the claim was sent.
+        version: of Harebell, for the row of the broker.
+        report: called in the thread with a level and a line.
+
+    Attributes:
+        epoch: as given.
+        lost: why the lease was lost; "" while it holds.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        epoch: int,
+        began: float,
+        version: str,
+        report: Callable[[str, str], None],
+    ) -> None:
+        self.epoch = epoch
+        self.lost = ""
+        self._database = database
+        self._tables = tables
+        self._version = version
+        self._report = report
+        self._address = ""
+        self._link: Connection[Any] | None = None
+        self._seconds = database.lease_ms / _MS
+        self._until = began + self._seconds
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        self._thread.start()
+
+    @property
+    def ends_at(self) -> float:
+        """When the lease ends, in seconds of `now`; later after each renewal."""
+        return self._until
+
+    @property
+    def closes_at(self) -> float:
+        """When connections have to be closed, unless the lease is renewed before."""
+        return self._until - self._seconds * _MARGIN
+
+    def holds(self) -> bool:
+        """True if this broker may deliver and confirm."""
+        return not self.lost and now() < self._until
+
+    def publish(self, address: str) -> None:
+        """Let standbys pass connections on to this address, with the next renewal."""
+        self._address = address
+
+    def depose(self, reason: str) -> None:
+        """Note that another broker owns the store."""
+        self.lost = self.lost or reason
+
+    def end(self, *, release: bool) -> None:
+        """End the renewals, and give the store back so that a standby need not wait.
+
+        Args:
+            release: whether everything is written.
+        """
+        self._over.set()
+        self._thread.join(self._seconds)
+        if not release or self.lost or self._thread.is_alive():
+            return
+        with contextlib.suppress(driver().Error, StoreError):
+            if self._link is None:
+                self._link = self._database.connect()
+            self._link.execute(
+                self._tables.statement(
+                    "UPDATE {store} SET released = true, address = '' WHERE epoch = %s"
+                ),
+                (self.epoch,),
+            )
+            self._link.execute(
+                self._tables.statement("DELETE FROM {node} WHERE name = %s"),
+                (self._database.node,),
+            )
+            self._link.close()
+
+    # --- in the thread ----------------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        failure = ""
+        wait = 0.0
+        while not self._over.wait(wait):
+            wait = self._seconds / _RENEWALS
+            began = now()
+            try:
+                renewed = self._renew_once()
+            except (driver().Error, StoreError) as error:
+                text = self._database.reason(error)
+                if text != failure and not self._over.is_set():
+                    failure = text
+                    self._report("warning", f"cannot renew the lease of the store: {text}")
+                self._drop_link()
+                wait = _RETRY_SECONDS
+                if now() > self._until:
+                    self.depose("its lease could not be renewed")
+                    return
+                continue
+            if not renewed:
+                self.depose("another broker has claimed it")
+                return
+            if failure:
+                failure = ""
+                self._report("info", "the lease of the store is renewed again")
+            self._until = began + self._seconds
+
+    def _renew_once(self) -> bool:
+        """Renew the lease; False if another broker has claimed the store."""
+        if self._link is None:
+            self._link = self._database.connect()
+        cursor = self._link.execute(
+            self._tables.statement(
+                "UPDATE {store} SET beat = beat + 1, address = %s WHERE epoch = %s"
+            ),
+            (self._address, self.epoch),
+        )
+        if cursor.rowcount != 1:
+            return False
+        report_node(
+            self._link,
+            self._tables,
+            self._database.node,
+            self._address,
+            OWNER,
+            self._version,
+        )
+        return True
+
+    def _drop_link(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            with contextlib.suppress(driver().Error):
+                link.close()

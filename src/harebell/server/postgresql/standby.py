@@ -1,0 +1,206 @@
+"""Stand by: follow the log of a store, and claim the store when it has no owner."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell import __version__
+from harebell.base.errors import StoreError
+from harebell.base.osfs import OsFiles
+from harebell.server.disk.lock import DirectoryLock
+from harebell.server.postgresql.database import Database, check_server, driver
+from harebell.server.postgresql.log_reader import LogReader
+from harebell.server.postgresql.log_writer import LogWriter
+from harebell.server.postgresql.owned_store import OwnedStore, empty_cache
+from harebell.server.postgresql.ownership import (
+    STANDBY,
+    Deposed,
+    Ownership,
+    Seen,
+    Watch,
+    claim,
+    look,
+    now,
+    report_node,
+)
+from harebell.server.postgresql.tables import Tables
+from harebell.store.definitions import NAME
+from harebell.store.journal.replaying import Replica
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from harebell.server.config import Config
+
+_MS = 1_000
+_WEAKER = ("interval", "os")
+_LOOKS = 12
+"""Looks at the row of the store per lease."""
+_RETRY_SECONDS = 0.25
+_NOTED_SECONDS = 1.0
+_FINAL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "permission denied")
+"""What a server says when trying again will not help."""
+
+
+class Standby:
+    """A broker that does not own the store yet.
+
+    Args:
+        config: where the store is, and how long a lease is.
+        node: the name of this broker.
+        report: called with a level and a line.
+        patient: whether to wait for a server that refuses; else only for one that is away.
+
+    Attributes:
+        seen: the row of the store at the last look; None before the first.
+
+    Raises:
+        StoreError: the data directory cannot be used, or the durability makes no sense.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        node: str,
+        report: Callable[[str, str], None],
+        *,
+        patient: bool = False,
+    ) -> None:
+        self.seen: Seen | None = None
+        if config.durability in _WEAKER:
+            raise StoreError(
+                f"durability is '{config.durability}', and a commit in PostgreSQL is always "
+                "durable: leave it out, or set it to replicated"
+            )
+        self._config = config
+        self._database = Database(
+            config.storage, config.storage_schema, config.storage_lease_ms, node
+        )
+        self._report = report
+        self._patient = patient
+        self._tables = Tables(config.storage_schema)
+        self._lock = DirectoryLock(config.data_dir)
+        self._warn_of_local_messages()
+        self._link: Connection[Any] | None = None
+        self._watch = Watch()
+        self._noted_at = 0.0
+        self._begin()
+
+    def _warn_of_local_messages(self) -> None:
+        if (self._config.data_dir / NAME).exists():
+            self._report(
+                "warning",
+                f"the data directory {self._config.data_dir} has queues of its own, which are not "
+                "used while storage is in PostgreSQL",
+            )
+
+    def _begin(self) -> None:
+        self._root = empty_cache(self._config.data_dir)
+        self._replica = Replica(str(self._root), OsFiles(str(self._root)))
+        self._reader = LogReader(self._tables, self._replica)
+
+    async def own(self) -> OwnedStore:
+        """Wait until this broker owns the store.
+
+        Raises:
+            StoreError: the server cannot be used, in a sentence for the user.
+        """
+        said = ""
+        while True:
+            try:
+                owned = await asyncio.to_thread(self._step)
+            except driver().Error as error:
+                said = self._failed(error, said)
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            if owned is not None:
+                return owned
+            if said:
+                said = ""
+                self._report("info", f"{self._database.shown} answers again")
+            await asyncio.sleep(self._config.storage_lease_ms / _MS / _LOOKS)
+
+    def close(self) -> None:
+        """End without owning the store."""
+        self._drop_link()
+        self._replica.close()
+        self._lock.release()
+
+    def _failed(self, error: Exception, said: str) -> str:
+        """Report that the server cannot be used; return what was said.
+
+        Raises:
+            StoreError: waiting for it will not help.
+        """
+        self._drop_link()
+        self._watch.forget()
+        text = self._database.reason(error)
+        if not self._patient and any(each in text for each in _FINAL):
+            self.close()
+            raise StoreError(text)
+        if text != said:
+            self._report("warning", f"waiting for the store: {text}")
+        return text
+
+    # --- in a thread ------------------------------------------------------------------------------
+
+    def _step(self) -> OwnedStore | None:
+        """Follow the log, and claim the store if it has no owner."""
+        link = self._connected()
+        if time.monotonic() - self._noted_at > _NOTED_SECONDS:
+            self._noted_at = time.monotonic()
+            report_node(link, self._tables, self._database.node, "", STANDBY, __version__)
+        seen = look(link, self._tables)
+        asked = now()
+        before, self.seen = self.seen, seen
+        self._reader.follow(link)
+        if not self._watch.may_claim(seen, asked):
+            if before is None or before.epoch != seen.epoch:
+                self._report("info", f"standing by: {seen.owner} owns the store")
+            return None
+        return self._claim(link, seen)
+
+    def _claim(self, link: Connection[Any], seen: Seen) -> OwnedStore | None:
+        began = now()
+        epoch = claim(link, self._tables, seen, self._database)
+        if epoch is None:
+            return None
+        ownership = Ownership(self._database, self._tables, epoch, began, __version__, self._report)
+        writer = LogWriter(self._database, self._tables, ownership, self._reader, self._report)
+        try:
+            writer.begin(self._reader, link)
+        except Deposed:
+            ownership.end(release=False)
+            return None
+        except Exception:
+            ownership.end(release=False)
+            raise
+        self._replica.close()
+        self._drop_link()
+        where = self._database.shown
+        self._report("info", f"this broker owns the store in {where} (epoch {epoch})")
+        return OwnedStore(self._lock, self._root, ownership, writer)
+
+    def _connected(self) -> Connection[Any]:
+        if self._link is None:
+            link = self._database.connect()
+            try:
+                worth = check_server(link, self._config.durability)
+                self._tables.make(link)
+            except BaseException:
+                link.close()
+                raise
+            if self.seen is None:
+                self._report("info", worth)
+            self._link = link
+        return self._link
+
+    def _drop_link(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            with contextlib.suppress(driver().Error):
+                link.close()

@@ -1,0 +1,129 @@
+"""The tables of a store: who owns it, who runs, and the generations of its log.
+
+    store                one row: the owner, its epoch, and the beat of its lease
+    node                 one row per broker that runs
+    log_<generation>     the log: number, epoch, content; rows are inserted and never changed
+
+A generation of the log is removed as a table, so that no row of a message is ever updated or
+deleted, and autovacuum has nothing to do there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from psycopg import sql
+
+from harebell.base.errors import StoreError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+FORMAT = 1
+_LOCK = 0x4842_5354
+"""The advisory lock of those who create tables, "HBST"."""
+_DIGITS = 10
+
+_STORE = """
+CREATE TABLE IF NOT EXISTS {schema}.store (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    format integer NOT NULL,
+    epoch bigint NOT NULL DEFAULT 0,
+    owner text NOT NULL DEFAULT '',
+    address text NOT NULL DEFAULT '',
+    beat bigint NOT NULL DEFAULT 0,
+    released boolean NOT NULL DEFAULT true,
+    lease_ms integer NOT NULL DEFAULT 0
+) WITH (fillfactor = 10)
+"""
+_NODE = """
+CREATE TABLE IF NOT EXISTS {schema}.node (
+    name text PRIMARY KEY,
+    address text NOT NULL,
+    state text NOT NULL,
+    version text NOT NULL,
+    beat bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 10)
+"""
+_LOG = """
+CREATE TABLE IF NOT EXISTS {table} (
+    number bigint PRIMARY KEY,
+    epoch bigint NOT NULL,
+    content bytea NOT NULL
+) WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off)
+"""
+
+
+class Tables:
+    """Statements for the tables of a schema.
+
+    Args:
+        schema: the name of the schema.
+    """
+
+    def __init__(self, schema: str) -> None:
+        self._schema = schema
+
+    def log(self, generation: int) -> sql.Identifier:
+        """Return the name of the table of a generation."""
+        return sql.Identifier(self._schema, f"log_{generation:0{_DIGITS}}")
+
+    def statement(self, text: str, generation: int = 0) -> sql.Composed:
+        """Return a statement with the names of the tables: {store}, {node} and {log}."""
+        return sql.SQL(text).format(
+            store=sql.Identifier(self._schema, "store"),
+            node=sql.Identifier(self._schema, "node"),
+            log=self.log(generation),
+        )
+
+    def make(self, link: Connection[Any]) -> None:
+        """Create what is missing.
+
+        Raises:
+            psycopg.Error: the server refuses.
+            StoreError: a newer version of Harebell made the tables.
+        """
+        schema = sql.Identifier(self._schema)
+        with link.transaction():
+            # Two brokers that start at once would both find that nothing is there.
+            link.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            known = link.execute("SELECT to_regnamespace(%s)", (self._schema,)).fetchone()
+            if known is None or known[0] is None:
+                link.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+            link.execute(sql.SQL(_STORE).format(schema=schema))
+            link.execute(sql.SQL(_NODE).format(schema=schema))
+            link.execute(
+                self.statement("INSERT INTO {store} (format) VALUES (%s) ON CONFLICT DO NOTHING"),
+                (FORMAT,),
+            )
+            if not self.generations(link):
+                self.make_log(link, 1)
+        row = link.execute(self.statement("SELECT format FROM {store}")).fetchone()
+        if row is None or row[0] != FORMAT:
+            found = "none" if row is None else row[0]
+            raise StoreError(
+                f"the schema '{self._schema}' has format {found}, and this version of Harebell "
+                f"reads {FORMAT}: use the version that made it, or another storage_schema"
+            )
+
+    def make_log(self, link: Connection[Any], generation: int) -> None:
+        """Create the table of a generation, unless it is there."""
+        table = self.log(generation)
+        link.execute(sql.SQL(_LOG).format(table=table))
+        # PostgreSQL 14 and 15 take the storage of a column in ALTER TABLE only.
+        link.execute(
+            sql.SQL("ALTER TABLE {} ALTER COLUMN content SET STORAGE EXTERNAL").format(table)
+        )
+
+    def drop_log(self, link: Connection[Any], generation: int) -> None:
+        """Remove a generation."""
+        link.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self.log(generation)))
+
+    def generations(self, link: Connection[Any]) -> list[int]:
+        """Return the generations that are there, in order."""
+        rows = link.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename ~ '^log_[0-9]+$'"
+            " ORDER BY tablename",
+            (self._schema,),
+        ).fetchall()
+        return [int(name.removeprefix("log_")) for (name,) in rows]

@@ -1,0 +1,1 @@
+"""The journal: what the store does to its data directory, as rows of a log elsewhere."""
