@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
@@ -36,6 +37,7 @@ _ODDS_OF_ROLLBACK = 0.2
 _ODDS_OF_MOVING = 0.3
 _LAZINESS = (0.0, 0.0, 0.7, 0.95)
 _HARMLESS = (m.ConnectionBlocked, m.ConnectionUnblocked, m.ConnectionCloseOk)
+_CONNECTION_FORCED = 320
 _READERS = itertools.count()
 _MOVERS = 1_000
 """Sources from here on are consumers that publish."""
@@ -54,6 +56,7 @@ class Accounts:
         offsets: what the stream showed, by offset.
         sources: who sent the messages of the stream.
         blocked: how often a publisher was told that it is blocked.
+        heard: called with the connection of every confirm and delivery, when it is read.
     """
 
     def __init__(self, ledger: Ledger, rng: Random, queues: tuple[str, ...]) -> None:
@@ -64,6 +67,7 @@ class Accounts:
         self.offsets: dict[int, int] = {}
         self.sources: dict[int, int] = {}
         self.blocked = 0
+        self.heard: Callable[[Link], None] = lambda _link: None
         self._numbers = itertools.count()
         self._envelopes = {(queue, -1): Envelope(queue) for queue in queues}
         for level in range(LEVELS + 1):
@@ -114,6 +118,12 @@ class Accounts:
             f"offset {offset} was message {before}, which was confirmed, and is {number} now"
         )
         self.offsets[offset] = number
+
+
+def _is_harmless(method: m.Method) -> bool:
+    """Whether it says nothing of messages, or only that the broker goes (AMQP 0-9-1 1.2)."""
+    going = isinstance(method, m.ConnectionClose) and method.reply_code == _CONNECTION_FORCED
+    return going or isinstance(method, _HARMLESS)
 
 
 class Publisher:
@@ -171,6 +181,7 @@ class Publisher:
         while self.link.methods:
             method = self.link.methods.pop(0)
             if isinstance(method, m.TxCommitOk | m.TxRollbackOk):
+                self.accounts.heard(self.link)
                 assert self.transaction is not None, f"{method.NAME} that nobody waits for"
                 for number in self.transaction:
                     self.accounts.confirms(number)
@@ -178,9 +189,10 @@ class Publisher:
             elif isinstance(method, m.ConnectionBlocked):
                 self.accounts.blocked += 1
             else:
-                assert isinstance(method, _HARMLESS), method
+                assert _is_harmless(method), method
 
     def _acknowledged(self, channel: int, tag: int, multiple: bool, refused: bool) -> None:
+        self.accounts.heard(self.link)
         assert channel == _PLAIN, f"a confirm on channel {channel}"
         assert self.waiting, f"a confirm of {tag}, and nothing waits"
         first = self.waiting[0][0]
@@ -246,6 +258,7 @@ class Consumer:
 
     def _delivered(self, delivery: Delivery) -> None:
         queue = delivery.consumer
+        self.accounts.heard(self.link)
         number = self.accounts.delivers(queue, delivery, self._reader)
         if number is None:
             return
@@ -312,4 +325,4 @@ class Consumer:
                     self.accounts.confirms(number)
                 self._committing = None
             else:
-                assert isinstance(method, _HARMLESS), method
+                assert _is_harmless(method), method

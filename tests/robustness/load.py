@@ -58,12 +58,14 @@ class Load:
 
     Attributes:
         lives: how many brokers it has met.
+        links: the connections of the run that goes on.
     """
 
     def __init__(self, seed: int, queues: tuple[str, ...] = ALL_QUEUES) -> None:
         self.seed = seed
         self.queues = queues
         self.lives = 0
+        self.links: list[Link] = []
         self.ledger = Ledger()
         self.accounts = Accounts(self.ledger, Random(seed), queues)
 
@@ -102,6 +104,7 @@ class Load:
         except ConnectionError:
             self._leave(everybody)
             return True
+        self.links = [each.link for each in everybody]
         killed = False
         while living := [each for each in everybody if each.link.alive]:
             if not killed and time.monotonic() >= end_at:

@@ -29,6 +29,8 @@ _BASIC_DELIVER = 0x003C003C
 _BASIC_ACK = 0x003C0050
 _BASIC_NACK = 0x003C0078
 _OK = (b"\x00", b"\x01")
+_FORCED = 320
+"""The reply code of a broker that stops or hands over (AMQP 0-9-1 1.2)."""
 
 
 class Damaged(AssertionError):
@@ -126,6 +128,7 @@ class Link:
         on_delivery: called with every delivery.
         on_ack: called with channel, delivery tag, multiple and whether it is a basic.nack.
         methods: every other method that came, in order.
+        broker: the `cluster_name` that the broker has given.
     """
 
     def __init__(self, port: int, *, receive_buffer: int = 0) -> None:
@@ -133,6 +136,7 @@ class Link:
         self.on_delivery: Callable[[Delivery], None] = lambda _delivery: None
         self.on_ack: Callable[[int, int, bool, bool], None] = lambda *_: None
         self.methods: list[m.Method] = []
+        self.broker = ""
         self._rest = b""
         self._delivery: Delivery | None = None
         self._missing = -1
@@ -186,6 +190,8 @@ class Link:
                 found = self.methods.pop(0)
                 if isinstance(found, wanted):
                     return found
+                if isinstance(found, m.ConnectionClose) and found.reply_code == _FORCED:
+                    raise ConnectionError(found.reply_text)
                 assert not isinstance(found, m.ChannelClose | m.ConnectionClose), found
             if not self.alive:
                 raise ConnectionError("the broker has closed the connection")
@@ -272,7 +278,10 @@ class Link:
             tag = int.from_bytes(data[at + 4 : at + 12])
             self.on_ack(channel, tag, bool(data[at + 12] & 1), name == _BASIC_NACK)
         else:
-            self.methods.append(AMQP_0_9_1.decode(data[at : at + size]))
+            method = AMQP_0_9_1.decode(data[at : at + size])
+            if isinstance(method, m.ConnectionStart):
+                self.broker = str(method.server_properties.get("cluster_name", ""))
+            self.methods.append(method)
 
 
 def acknowledgement(tag: int, *, multiple: bool = False, channel: int = 1) -> bytes:
