@@ -191,7 +191,16 @@ class App:
         # Imported only if it is used: it loads the driver of PostgreSQL.
         from harebell.server.postgresql.fence import Fence
 
-        return Fence(self, owned.ownership, self.config.storage_lease_ms)
+        return Fence(self, owned.ownership, self.config.storage_lease_ms, self._leave_store)
+
+    def _leave_store(self) -> None:
+        """End the process after the store was lost: start again, unless it was to stop anyway."""
+        from harebell.server.postgresql.fence import start_again
+
+        if self._stop.is_set():
+            self._leave(limits.EXIT_DISK)
+        else:
+            start_again()
 
     def _make_backends(self, config: Config) -> Backends | None:
         """Return the configured backends of users; None for the users of the broker alone."""

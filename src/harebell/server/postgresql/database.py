@@ -24,19 +24,24 @@ class Database(NamedTuple):
         schema: the schema with the tables of the store.
         lease_ms: the milliseconds of a lease; no connection hangs longer.
         node: the name of this broker.
+        durability: what a commit has to be worth, "fsync" or "replicated".
     """
 
     url: str
     schema: str
     lease_ms: int
     node: str
+    durability: str
 
     def connect(self) -> Connection[Any]:
         """Return a connection that commits each statement.
 
+        The server is checked each time, because after a fail-over it is another one.
+
         Raises:
             psycopg.Error: the server is away or refuses the login.
-            StoreError: the driver is not installed, or the URL is wrong.
+            StoreError: the driver is not installed, the URL is wrong, or a commit is worth less
+                than it has to be.
         """
         psycopg = driver()
         seconds = max(2, self.lease_ms // _MS)
@@ -55,10 +60,15 @@ class Database(NamedTuple):
             )
         except psycopg.ProgrammingError as error:
             raise StoreError(f"storage is no URL of PostgreSQL: {_one_line(error)}") from None
-        # A commit that a timeout cancels would only be made again.
-        found.execute("SET statement_timeout = 0")
-        found.execute("SET idle_in_transaction_session_timeout = 0")
-        found.execute("SET client_min_messages = warning")
+        try:
+            # A commit that a timeout cancels would only be made again.
+            found.execute("SET statement_timeout = 0")
+            found.execute("SET idle_in_transaction_session_timeout = 0")
+            found.execute("SET client_min_messages = warning")
+            worth_of_commits(found, self.durability)
+        except BaseException:
+            found.close()
+            raise
         return found
 
     @property
@@ -100,7 +110,7 @@ def driver() -> Any:
     return psycopg
 
 
-def check_server(link: Connection[Any], durability: str) -> str:
+def worth_of_commits(link: Connection[Any], durability: str) -> str:
     """Check what a commit of the server is worth.
 
     Args:

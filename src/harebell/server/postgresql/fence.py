@@ -42,7 +42,7 @@ class Fence:
         app: the broker.
         ownership: its lease.
         lease_ms: the milliseconds of the lease.
-        leave: ends the process and begins it anew.
+        leave: ends the process; it may start again.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class Fence:
         app: Served,
         ownership: Ownership,
         lease_ms: int,
-        leave: Callable[[], object] | None = None,
+        leave: Callable[[], object],
     ) -> None:
         self._app = app
         self._ownership = ownership
         self._seconds = lease_ms / _MS / _LOOKS
-        self._leave = leave or begin_anew
+        self._leave = leave
         self._ending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -111,7 +111,7 @@ class Fence:
         self._leave()
 
 
-def begin_anew() -> None:
+def start_again() -> None:
     """Replace the process by a new one with the same arguments."""
     os.environ[AGAIN] = "1"
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # itself

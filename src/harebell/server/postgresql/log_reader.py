@@ -40,6 +40,8 @@ class LogReader:
         self._tables = tables
         self._replica = replica
         self._ended = True
+        # Whether nothing of the generation was read: those before it may be gone.
+        self._fresh = True
 
     def follow(self, link: Connection[Any]) -> None:
         """Replay everything that there is.
@@ -69,6 +71,7 @@ class LogReader:
         self.generation = later[0]
         self.stored.setdefault(self.generation, 0)
         self._ended = False
+        self._fresh = True
         return True
 
     def _read(self, link: Connection[Any]) -> None:
@@ -77,16 +80,15 @@ class LogReader:
             "SELECT number, content FROM {log} WHERE number > %s ORDER BY number LIMIT %s",
             self.generation,
         )
-        first = True
         while not self._ended:
             rows = link.execute(statement, (self.number, _ROWS), binary=True).fetchall()
             for number, content in rows:
-                if not first and number != self.number + 1:
+                if not self._fresh and number != self.number + 1:
                     raise StoreError(
                         f"row {self.number + 1} of the log is missing: restore the database from a "
                         "backup"
                     )
-                first = False
+                self._fresh = False
                 self._replay(number, content)
             if len(rows) < _ROWS:
                 return

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
@@ -40,6 +40,8 @@ DEAD_SHARE = 0.25
 """... or this share of what lives, if that is more."""
 _SLICE_BYTES = 1_048_576
 """What is appended again after one commit: more would delay the next confirm."""
+_ROW_BYTES = 64 * 1_048_576
+"""The size from which the changes of a commit go on in another row."""
 _RETRY_SECONDS = 0.05
 
 
@@ -76,6 +78,8 @@ class LogWriter:
         self._stored = reader.stored
         self._number = reader.number
         self._generation = reader.generation
+        # The number before the first one of the generation; 0 if it is older than this writer.
+        self._begun = 0
         self._link: Connection[Any] | None = None
         self._warned = False
         self._kept: list[Change] = []
@@ -109,10 +113,10 @@ class LogWriter:
             self._number, self._generation = reader.number, reader.generation
             claim = encode([Change(CLAIM, self._ownership.epoch, self._database.node)])
             try:
-                self._insert_once(link, claim)
+                self._insert_once(link, [claim])
             except driver().errors.UniqueViolation:
                 continue
-            self._appended([], claim)
+            self._appended([], [claim])
             return
 
     def append(self, changes: Iterable[Change]) -> None:
@@ -137,29 +141,30 @@ class LogWriter:
     # --- one row ----------------------------------------------------------------------------------
 
     def _commit(self, changes: list[Change]) -> None:
-        content = encode(changes)
-        self._insert(content)
-        self._appended(changes, content)
+        contents = [encode(part) for part in _parts(changes)]
+        self._insert(contents)
+        self._appended(changes, contents)
 
-    def _appended(self, changes: list[Change], content: bytes) -> None:
-        self._number += 1
-        self._stored[self._generation] += len(content)
+    def _appended(self, changes: list[Change], contents: list[bytes]) -> None:
+        size = sum(map(len, contents))
+        self._number += len(contents)
+        self._stored[self._generation] += size
         for change in changes:
             self._pieces.note(change, self._generation)
-        self.rows += 1
-        self.written += len(content)
+        self.rows += len(contents)
+        self.written += size
 
-    def _insert(self, content: bytes) -> None:
-        """Insert a row, and find out whether it is there as often as necessary."""
+    def _insert(self, contents: list[bytes]) -> None:
+        """Insert the rows of a commit, and find out whether they are there until it is known."""
         errors = driver().errors
         unknown = False
         said = ""
         while self._ownership.holds():
             try:
                 link = self._connected()
-                if unknown and self._is_mine(link):
+                if unknown and self._is_mine(link, self._number + len(contents)):
                     return
-                self._insert_once(link, content)
+                self._insert_once(link, contents)
                 if not self._warned:
                     return
                 unknown = True
@@ -169,7 +174,7 @@ class LogWriter:
                 raise self._deposed("its log was emptied by another broker") from None
             except (errors.DiskFull, errors.OutOfMemory) as error:
                 raise OSError(errno.ENOSPC, self._database.reason(error)) from None
-            except driver().Error as error:
+            except (driver().Error, StoreError) as error:
                 unknown = True
                 self._drop_link()
                 text = self._database.reason(error)
@@ -179,24 +184,26 @@ class LogWriter:
                 time.sleep(_RETRY_SECONDS)
         raise self._deposed(self._ownership.lost or "its lease is over")
 
-    def _insert_once(self, link: Connection[Any], content: bytes) -> None:
+    def _insert_once(self, link: Connection[Any], contents: list[bytes]) -> None:
         self._warned = False
-        done = link.execute(
-            self._tables.statement(
-                "INSERT INTO {log} (number, epoch, content)"
-                " SELECT %s, epoch, %b FROM {store} WHERE epoch = %s",
-                self._generation,
-            ),
-            (self._number + 1, content, self._ownership.epoch),
+        statement = self._tables.statement(
+            "INSERT INTO {log} (number, epoch, content)"
+            " SELECT %s, epoch, %b FROM {store} WHERE epoch = %s",
+            self._generation,
         )
-        if done.rowcount != 1:
-            raise self._deposed("another broker has claimed it")
+        # One row is one statement, which commits by itself.
+        several = link.transaction() if len(contents) > 1 else contextlib.nullcontext()
+        with several:
+            for number, content in enumerate(contents, self._number + 1):
+                done = link.execute(statement, (number, content, self._ownership.epoch))
+                if done.rowcount != 1:
+                    raise self._deposed("another broker has claimed it")
 
-    def _is_mine(self, link: Connection[Any]) -> bool:
-        """True if the row is there, and on every standby that commits wait for."""
+    def _is_mine(self, link: Connection[Any], number: int) -> bool:
+        """True if a row is there, and on every standby that commits wait for."""
         row = link.execute(
             self._tables.statement("SELECT epoch FROM {log} WHERE number = %s", self._generation),
-            (self._number + 1,),
+            (number,),
         ).fetchone()
         if row is None:
             return False
@@ -218,9 +225,26 @@ class LogWriter:
 
     def _connected(self) -> Connection[Any]:
         if self._link is None:
-            self._link = self._database.connect()
-            self._link.add_notice_handler(self._noticed)
+            link = self._database.connect()
+            link.add_notice_handler(self._noticed)
+            self._link = link
+            self._check_end(link)
         return self._link
+
+    def _check_end(self, link: Connection[Any]) -> None:
+        """Check that the server has what was committed: after a fail-over it is another one.
+
+        Raises:
+            Deposed: it has lost commits, so what this broker holds in memory is not what is stored.
+        """
+        found = link.execute(
+            self._tables.statement("SELECT max(number) FROM {log}", self._generation)
+        ).fetchone()
+        newest = None if found is None else found[0]
+        if (self._begun if newest is None else newest) < self._number:
+            raise self._deposed(
+                "the server has lost confirmed commits: it was no synchronous standby before"
+            )
 
     def _noticed(self, notice: Any) -> None:
         # Such as: the wait for a standby was cancelled, and the commit is on this server only.
@@ -243,6 +267,7 @@ class LogWriter:
             return
         self._commit([Change(END)])
         self._generation = following
+        self._begun = self._number
         self._stored[following] = 0
 
     def _clean(self) -> None:
@@ -302,3 +327,16 @@ class LogWriter:
             self._report("warning", f"cannot clean the log: {self._database.reason(error)}")
             return False
         return True
+
+
+def _parts(changes: list[Change]) -> Iterator[list[Change]]:
+    """Yield the changes in parts that each fit in a row."""
+    part: list[Change] = []
+    size = 0
+    for change in changes:
+        if part and size + len(change.data) > _ROW_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(change)
+        size += len(change.data)
+    yield part

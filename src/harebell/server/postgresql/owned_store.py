@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
 CACHE = "cache"
 """The directory in the data directory with the files of the store; a start empties it."""
-NO_SPACE_AHEAD = sys.maxsize
-"""For `DiskStore`: space that is written ahead of records would only be sent to the server."""
+CLAIM = "claim"
+"""The file in the data directory with the store and the epoch that its broker claimed last."""
 
 
 class OwnedStore:
@@ -86,6 +85,30 @@ class OwnedStore:
         self._writer.append(self._journal.take())
         self._writer.close()
         self.ownership.end(release=True)
+
+
+def note_claim(data_dir: Path, identity: str, epoch: int) -> None:
+    """Note in the data directory that its broker claims a store.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    try:
+        (data_dir / CLAIM).write_text(f"{identity} {epoch}\n")
+    except OSError as error:
+        raise StoreError(f"cannot write {data_dir / CLAIM}: {error.strerror or error}") from None
+
+
+def was_owner(data_dir: Path, identity: str, epoch: int) -> bool:
+    """True if the owner of a store was the broker of this data directory.
+
+    That broker is gone, since this process has the lock of the directory. So the end of its lease
+    need not be waited for.
+    """
+    try:
+        return (data_dir / CLAIM).read_text() == f"{identity} {epoch}\n"
+    except (OSError, ValueError):
+        return False
 
 
 def empty_cache(data_dir: Path) -> Path:

@@ -51,6 +51,7 @@ class Seen(NamedTuple):
         owner: the name of its broker.
         address: where it accepts AMQP, "host:port"; "" before it does.
         lease_ms: the milliseconds of its lease.
+        identity: of the store, unlike that of any other.
     """
 
     epoch: int
@@ -59,6 +60,7 @@ class Seen(NamedTuple):
     owner: str
     address: str
     lease_ms: int
+    identity: str
 
 
 def now() -> float:
@@ -73,7 +75,7 @@ def look(link: Connection[Any], tables: Tables) -> Seen:
         psycopg.Error: the server is away or refuses.
         StoreError: the row is gone.
     """
-    statement = "SELECT epoch, beat, released, owner, address, lease_ms FROM {store}"
+    statement = "SELECT epoch, beat, released, owner, address, lease_ms, identity FROM {store}"
     row = link.execute(tables.statement(statement)).fetchone()
     if row is None:
         raise StoreError("the row of the table 'store' is gone: restore it from a backup")

@@ -12,10 +12,10 @@ from harebell import __version__
 from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
 from harebell.server.disk.lock import DirectoryLock
-from harebell.server.postgresql.database import Database, check_server, driver
+from harebell.server.postgresql.database import Database, driver, worth_of_commits
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import LogWriter
-from harebell.server.postgresql.owned_store import OwnedStore, empty_cache
+from harebell.server.postgresql.owned_store import OwnedStore, empty_cache, note_claim, was_owner
 from harebell.server.postgresql.ownership import (
     STANDBY,
     Deposed,
@@ -78,7 +78,11 @@ class Standby:
             )
         self._config = config
         self._database = Database(
-            config.storage, config.storage_schema, config.storage_lease_ms, node
+            config.storage,
+            config.storage_schema,
+            config.storage_lease_ms,
+            node,
+            config.durability,
         )
         self._report = report
         self._patient = patient
@@ -113,7 +117,7 @@ class Standby:
         while True:
             try:
                 owned = await asyncio.to_thread(self._step)
-            except driver().Error as error:
+            except (driver().Error, StoreError) as error:
                 said = self._failed(error, said)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
@@ -138,10 +142,14 @@ class Standby:
         """
         self._drop_link()
         self._watch.forget()
-        text = self._database.reason(error)
-        if not self._patient and any(each in text for each in _FINAL):
+        final = isinstance(error, StoreError)
+        text = str(error) if final else self._database.reason(error)
+        if not self._patient and (final or any(each in text for each in _FINAL)):
             self.close()
             raise StoreError(text)
+        # A server that comes back may be another one, with another end of the log.
+        self._replica.close()
+        self._begin()
         if text != said:
             self._report("warning", f"waiting for the store: {text}")
         return text
@@ -158,7 +166,10 @@ class Standby:
         asked = now()
         before, self.seen = self.seen, seen
         self._reader.follow(link)
-        if not self._watch.may_claim(seen, asked):
+        data_dir = self._config.data_dir
+        if not self._watch.may_claim(seen, asked) and not was_owner(
+            data_dir, seen.identity, seen.epoch
+        ):
             if before is None or before.epoch != seen.epoch:
                 self._report("info", f"standing by: {seen.owner} owns the store")
             return None
@@ -169,6 +180,7 @@ class Standby:
         epoch = claim(link, self._tables, seen, self._database)
         if epoch is None:
             return None
+        note_claim(self._config.data_dir, seen.identity, epoch)
         ownership = Ownership(self._database, self._tables, epoch, began, __version__, self._report)
         writer = LogWriter(self._database, self._tables, ownership, self._reader, self._report)
         try:
@@ -189,13 +201,12 @@ class Standby:
         if self._link is None:
             link = self._database.connect()
             try:
-                worth = check_server(link, self._config.durability)
                 self._tables.make(link)
+                if self.seen is None:
+                    self._report("info", worth_of_commits(link, self._config.durability))
             except BaseException:
                 link.close()
                 raise
-            if self.seen is None:
-                self._report("info", worth)
             self._link = link
         return self._link
 

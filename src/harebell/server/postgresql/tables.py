@@ -27,6 +27,7 @@ _DIGITS = 10
 _STORE = """
 CREATE TABLE IF NOT EXISTS {schema}.store (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    identity text NOT NULL DEFAULT gen_random_uuid()::text,
     format integer NOT NULL,
     epoch bigint NOT NULL DEFAULT 0,
     owner text NOT NULL DEFAULT '',
