@@ -263,6 +263,8 @@ BULK_READS_WAITING = 1_024
 
 QUERY_REPORTS = 1_000
 """Most queries that report in a vhost."""
+QUERY_REPORTS_PER_USER = 250
+"""Most of them of one user, so that no user keeps others from reporting."""
 QUERY_REPORT_MS = 86_400_000
 """Time after which a report is dropped (a day)."""
 QUERY_TEXT_BYTES = 255
@@ -514,6 +516,14 @@ SPARK_RECONNECT_SECONDS = 30.0
 """Default time in which a write task has to recover a lost connection."""
 SPARK_RETRY_SECONDS = 0.2
 """Pause between two attempts to recover a connection."""
+SPARK_CONNECTION_WAIT_SECONDS = 600.0
+"""Default time that a task waits for a connection where a limit allows no more of them."""
+SPARK_IDLE_CONNECTION_SECONDS = 5.0
+"""Time after which a connection that no task uses is closed."""
+SPARK_SLOT_LOOK_SECONDS = 0.05
+"""Interval in which a task looks whether another one has ended its connection."""
+SPARK_CONNECTIONS_MAX = 1_000
+"""Most connections of an executor that can be configured."""
 SPARK_KEPT_BYTES = 33_554_432
 """Most bytes of staged rows that a task keeps, in case the broker loses them."""
 SPARK_KEEP_SECONDS = 1.0

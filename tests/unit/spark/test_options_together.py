@@ -71,6 +71,8 @@ WRONG = {
     "maxTriggerDelay": ("0", "the option maxTriggerDelay must be a time above 0 such as 30s, 500m"),
     "prefetch": ("none", "the option prefetch must be a whole number at least 1, not 'none'"),
     "fetchTimeout": ("0", "the option fetchTimeout must be a time above 0 such as 30s, 500ms or 2"),
+    "maxConnections": ("0", "the option maxConnections must be a whole number from 1 to 1000, no"),
+    "connectionWait": ("0", "the option connectionWait must be a time above 0 such as 30s, 500ms"),
     "longPollMs": ("-1", "the option longPollMs must be a whole number from 0 to 60000, not '-1'"),
     "rowsPerBatch": ("0", "the option rowsPerBatch must be a whole number from 1 to 65536, not '0"),
     "minPartitions": ("0", "the option minPartitions must be a whole number from 1 to 10000, not "),

@@ -48,6 +48,7 @@ class SinkOptions:
         persistent: whether messages are persistent, unless a row sets its own delivery mode.
         confirm_timeout: seconds without a confirm after which a task fails.
         reconnect_timeout: seconds to reconnect after a connection is lost; 0 disables reconnecting.
+        connection_wait: seconds that a task waits where the broker allows no more connections.
         max_in_flight: most rows of a task that wait for their confirm.
         ignore_unknown: leave out columns that messages do not have.
         publisher: name of the publisher, for `exactly-once` and `publishing-id`.
@@ -64,6 +65,7 @@ class SinkOptions:
     persistent: bool = True
     confirm_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
     reconnect_timeout: float = limits.SPARK_RECONNECT_SECONDS
+    connection_wait: float = limits.SPARK_CONNECTION_WAIT_SECONDS
     max_in_flight: int = limits.PUBLISH_WINDOW
     ignore_unknown: bool = False
     publisher: str | None = None
@@ -165,6 +167,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "persistent": ("persistent", read_flag),
     "confirmTimeout": ("confirm_timeout", read_seconds),
     "reconnectTimeout": ("reconnect_timeout", read_seconds_or_none),
+    "connectionWait": ("connection_wait", read_seconds),
     "maxInFlight": ("max_in_flight", whole(1, limits.SPARK_IN_FLIGHT_MAX)),
     "ignoreUnknownColumns": ("ignore_unknown", read_flag),
     "txnAppId": ("publisher", _read_given_name),

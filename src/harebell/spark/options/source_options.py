@@ -81,6 +81,8 @@ class Options:
         max_trigger_delay: seconds that it waits for them at most.
         prefetch: most unacknowledged messages; None is as many as in a micro-batch.
         fetch_timeout: seconds without an answer after which the query fails.
+        max_connections: most connections of the tasks of an executor at a time; None for no limit.
+        connection_wait: seconds that a task waits for a connection where a limit allows no more.
         long_poll_ms: milliseconds that an idle query waits for a message.
         rows_per_batch: rows of an Arrow record batch.
         min_partitions: partitions of a large micro-batch; None is one per core.
@@ -127,6 +129,8 @@ class Options:
     max_trigger_delay: float = limits.SPARK_TRIGGER_DELAY_SECONDS
     prefetch: int | None = None
     fetch_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
+    max_connections: int | None = None
+    connection_wait: float = limits.SPARK_CONNECTION_WAIT_SECONDS
     long_poll_ms: int = int(limits.SPARK_LONG_POLL_SECONDS * 1000)
     rows_per_batch: int = limits.SPARK_ROWS_PER_BATCH
     min_partitions: int | None = None
@@ -533,6 +537,8 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "maxTriggerDelay": ("max_trigger_delay", read_seconds),
     "prefetch": ("prefetch", whole(1)),
     "fetchTimeout": ("fetch_timeout", read_seconds),
+    "maxConnections": ("max_connections", whole(1, limits.SPARK_CONNECTIONS_MAX)),
+    "connectionWait": ("connection_wait", read_seconds),
     "longPollMs": ("long_poll_ms", whole(0, 60_000)),
     "rowsPerBatch": ("rows_per_batch", whole(1, limits.SPARK_ROWS_PER_BATCH_MAX)),
     "minPartitions": ("min_partitions", whole(1, 10_000)),

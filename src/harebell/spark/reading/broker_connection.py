@@ -27,6 +27,7 @@ from harebell.client.errors import (
     ProtocolMismatch,
 )
 from harebell.client.url import URL
+from harebell.spark.connection_limits import connect_in_turn
 from harebell.spark.reading.queue_consumer import SourceError
 
 _LOG = logging.getLogger("harebell.spark")
@@ -61,15 +62,18 @@ class BrokerConnection:
         timeout: seconds in which the broker must answer. A call gets a part of them, so that it can
             be repeated on a new connection if its answer is lost.
         name: name of the connection in management, unless the address has one.
+        wait: seconds to wait for a connection that the limits of the broker allow; by default as
+            long as for an answer.
 
     Attributes:
         made: number of connections opened so far.
     """
 
-    def __init__(self, url: URL, timeout: float, name: str) -> None:
+    def __init__(self, url: URL, timeout: float, name: str, wait: float | None = None) -> None:
         self.url = url if url.name is not None else replace(url, name=name)
         self.made = 0
         self._timeout = timeout
+        self._wait = wait
         self._connection: blocking.Connection | None = None
         self._channel: blocking.Channel | None = None
 
@@ -88,15 +92,21 @@ class BrokerConnection:
 
         Raises:
             AMQPError: it cannot be opened.
+            NoConnectionFree: the limits of the broker allow none in time.
         """
         if self._connection is None:
-            self._connection = blocking.connect(
-                self.url,
-                call_timeout=self._timeout / SPARK_CALLS_PER_TIMEOUT,
-                background_heartbeats=True,
-            )
+            option = "fetchTimeout" if self._wait is None else "connectionWait"
+            wait = self._timeout if self._wait is None else self._wait
+            self._connection = connect_in_turn(self.url.address, wait, self._made, option)
             self.made += 1
         return self._connection
+
+    def _made(self) -> blocking.Connection:
+        return blocking.connect(
+            self.url,
+            call_timeout=self._timeout / SPARK_CALLS_PER_TIMEOUT,
+            background_heartbeats=True,
+        )
 
     def call(self, what: Callable[[blocking.Channel], T]) -> T:
         """Send a request and return the answer; the request must be idempotent.

@@ -1,8 +1,7 @@
 """Read the rows of a partition in a task, from the spool or from the broker.
 
-A task keeps its connection for the next one, because Spark reuses Python workers. A lost
-connection is reopened for at most `fetchTimeout`, and reading continues where it stopped; ranges
-give the same rows however often they are read.
+Connections are those of `task_connections`. A lost one is reopened for at most `fetchTimeout`, and
+reading continues where it stopped; ranges give the same rows however often they are read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from harebell.client.errors import (
     RangeGone,
     RecordDamaged,
 )
-from harebell.client.url import URL
 from harebell.spark.options.source_options import BINARY, KAFKA, Options
 from harebell.spark.reading import deaths
 from harebell.spark.reading import spool as spools
@@ -36,11 +34,10 @@ from harebell.spark.reading.key_shares import of_share
 from harebell.spark.reading.planning import OffsetRange, RangePartition
 from harebell.spark.reading.queue_consumer import SourceError
 from harebell.spark.reading.row_layout import RowLayout, as_kafka
+from harebell.spark.reading.task_connections import ConnectionSettings, task_connection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
-_CONNECTIONS: dict[tuple[URL, float, str], BrokerConnection] = {}
-"""Connections of this worker process, by all settings that distinguish them."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,8 @@ class PartitionRows:
         mode: how invalid bodies are handled.
         rows_per_batch: rows of a record batch.
         compression: of record batches on the wire.
-        fetch_timeout: seconds to wait for an answer or a connection.
+        connecting: how tasks connect.
         fail_on_data_loss: whether lost messages are an error.
-        name: name of the connection in management.
         filters: the filters that the broker applies.
         kafka: whether rows have the columns of Spark's Kafka source.
         super_stream: the super stream whose partitions are read; None for other queues.
@@ -90,9 +86,8 @@ class PartitionRows:
     mode: str
     rows_per_batch: int
     compression: str
-    fetch_timeout: float
+    connecting: ConnectionSettings
     fail_on_data_loss: bool
-    name: str = "spark: task"
     filters: Filters = field(default_factory=Filters)
     kafka: bool = False
     super_stream: str | None = None
@@ -116,9 +111,13 @@ class PartitionRows:
             options.mode,
             options.rows_per_batch,
             "" if options.compression == "none" else options.compression,
-            options.fetch_timeout,
+            ConnectionSettings(
+                options.fetch_timeout,
+                f"{options.group_prefix}: task",
+                options.max_connections,
+                options.connection_wait,
+            ),
             options.fail_on_data_loss,
-            f"{options.group_prefix}: task",
             Filters(where=options.where),
             options.columns == KAFKA,
             options.super_stream,
@@ -149,22 +148,21 @@ class PartitionRows:
                 yield decoded(batch, self.wanted, self.body_format, self.mode)
 
     def _fetched(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
-        settings = (partition.url, self.fetch_timeout, self.name)
-        connection = _CONNECTIONS.get(settings)
-        if connection is None:
-            connection = _CONNECTIONS[settings] = BrokerConnection(*settings)
+        if not partition.ranges:
+            return
         key = self.ordering_key
-        for one in partition.ranges:
-            for batch in self._range(connection, one):
-                if key is None:
-                    yield batch
-                elif (own := of_share(batch, key, partition.share, partition.shares)).num_rows:
-                    yield own
+        with task_connection(partition.url, self.connecting) as connection:
+            for one in partition.ranges:
+                for batch in self._range(connection, one):
+                    if key is None:
+                        yield batch
+                    elif (own := of_share(batch, key, partition.share, partition.shares)).num_rows:
+                        yield own
 
     def _range(self, connection: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Read one range, reconnecting when the connection is lost."""
         position = one.first
-        give_up = time.monotonic() + self.fetch_timeout
+        give_up = time.monotonic() + self.connecting.timeout
         while position < one.end:
             try:
                 for batch in connection.opened().arrow_batches(
@@ -195,7 +193,7 @@ class PartitionRows:
                     if batch.rows:
                         yield pa.ipc.read_record_batch(pa.py_buffer(batch.data), self.raw)
                     position = batch.next
-                    give_up = time.monotonic() + self.fetch_timeout
+                    give_up = time.monotonic() + self.connecting.timeout
                 return
             except ChannelClosed as error:
                 connection.channel_is_over()
@@ -210,8 +208,8 @@ class PartitionRows:
                 if time.monotonic() >= give_up:
                     raise SourceError(
                         f"a task could not read queue {one.queue!r} from position {position} on "
-                        f"in {self.fetch_timeout:g} s (fetchTimeout), on as many connections to "
-                        f"{connection.url.address} as it took: {error}"
+                        f"in {self.connecting.timeout:g} s (fetchTimeout), on as many connections "
+                        f"to {connection.url.address} as it took: {error}"
                     ) from error
                 _LOG.warning("connecting to %s again: %s", connection.url.address, error)
                 time.sleep(_RETRY_SECONDS)

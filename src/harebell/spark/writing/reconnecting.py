@@ -44,6 +44,7 @@ def run_reconnecting(
         rows: number of rows that one call of the work handles.
 
     Raises:
+        NoConnectionFree: the limits of the broker allowed no connection in time.
         SinkError: the connection was lost, and the broker did not return in time.
         AMQPError: the broker refuses, or was never reached.
     """
@@ -52,7 +53,7 @@ def run_reconnecting(
     while True:
         connection: Connection | None = None
         try:
-            connection = target.connect(what, rows)
+            connection = target.connect(what, rows, in_turn=True)
             known = True
             return work(connection)
         except AMQPError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -18,6 +19,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.limits import SPARK_COMMITTED_PER_SECOND
 from harebell.client import blocking
 from harebell.kernels.rows import Rows
+from harebell.spark.connection_limits import connect_in_turn
 from harebell.spark.options.sink_options import AT_LEAST_ONCE, SinkOptions
 from harebell.spark.writing.sink_schema import Written
 from harebell.wire.arrow.decode import decode_batch
@@ -71,18 +73,26 @@ class WriteTarget:
         rows.load(piece, found.rows, found.entries, found.spans)
         return found.rows
 
-    def connect(self, what: str, rows: int = 0) -> blocking.Connection:
+    def connect(self, what: str, rows: int = 0, *, in_turn: bool = False) -> blocking.Connection:
         """Open a connection to the broker.
 
         Args:
             what: purpose of the connection, as shown in management.
             rows: rows that one call handles; more rows get more time.
+            in_turn: whether to wait where a limit of the broker allows no more connections.
+
+        Raises:
+            AMQPError: it cannot be opened.
+            NoConnectionFree: the limit allows none in time.
         """
         timeout = self.options.confirm_timeout + rows / SPARK_COMMITTED_PER_SECOND
         url = self.options.url
         if url.name is None:
             url = replace(url, name=f"spark: {what}")
-        return blocking.connect(url, call_timeout=timeout, background_heartbeats=True)
+        open_one = partial(blocking.connect, url, call_timeout=timeout, background_heartbeats=True)
+        if not in_turn:
+            return open_one()
+        return connect_in_turn(url.address, self.options.connection_wait, open_one)
 
     def mode(self, connection: blocking.Connection, default: str, needs: dict[str, str]) -> str:
         """Return the delivery guarantee with this broker.

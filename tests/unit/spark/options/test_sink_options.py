@@ -73,6 +73,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"reconnectTimeout": "soon"},
         "the option reconnectTimeout must be a time such as 30s, 500ms or 2m, or 0, not 'soon'",
     ),
+    ({"connectionWait": "0"}, "the option connectionWait must be a time above 0 such as 30s, "),
     ({"maxInFlight": "0"}, "the option maxInFlight must be a whole number from 1 to 1000000"),
     ({"ignoreUnknownColumns": ""}, "the option ignoreUnknownColumns must be true or false"),
     ({"txnAppId": ""}, "the option txnAppId is empty"),

@@ -1,0 +1,65 @@
+"""Wait for a connection where a limit allows no more of them, instead of failing.
+
+There are two limits: the broker's own, of a user, a virtual host or the broker, and the option
+`maxConnections`, of the tasks of one executor (`task_connections`). The time for both is the
+option `connectionWait`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import SPARK_RETRY_SECONDS
+from harebell.client.blocking import Connection
+from harebell.client.errors import AMQPError, NotAllowed
+
+_LOG = logging.getLogger("harebell.spark")
+_LIMIT = re.compile(r"connection limit \(\d+\) is reached")
+
+
+class NoConnectionFree(HarebellError):
+    """Other connections did not end in time; the text says which limit it was."""
+
+
+def is_full(error: AMQPError) -> bool:
+    """True if the broker refuses a connection only because too many others are open."""
+    return isinstance(error, NotAllowed) and _LIMIT.search(error.text) is not None
+
+
+def connect_in_turn(
+    address: str, wait: float, connect: Callable[[], Connection], option: str = "connectionWait"
+) -> Connection:
+    """Return a connection, as soon as the broker's limit allows one.
+
+    Args:
+        address: of the broker, for messages.
+        wait: seconds to wait for it at most.
+        connect: opens it.
+        option: what sets the time.
+
+    Raises:
+        NoConnectionFree: the limit allows none in that time.
+        AMQPError: it cannot be opened for another reason.
+    """
+    give_up = time.monotonic() + wait
+    warned = False
+    while True:
+        try:
+            return connect()
+        except NotAllowed as error:
+            if not is_full(error):
+                raise
+            if time.monotonic() >= give_up:
+                raise NoConnectionFree(
+                    f"the broker at {address} allowed no more connections for {wait:g} s "
+                    f"({option}): {error.text}. Raise this limit (harebell limits set), or let "
+                    "fewer tasks connect at once (the option maxConnections)"
+                ) from error
+            if not warned:
+                _LOG.warning("waiting for a connection to %s: %s", address, error.text)
+                warned = True
+        time.sleep(SPARK_RETRY_SECONDS)

@@ -1,0 +1,134 @@
+"""The connections of tasks that read: at most one per task, and of an executor as many as allowed.
+
+A task keeps its connection for the next one, because Spark reuses Python workers. One that no task
+has used for a while is closed: a worker that has nothing to do holds none that the broker counts.
+
+With the option `maxConnections` a task first locks one of as many files in the directory of its
+executor. The others wait. The system unlocks the file of a task that is killed. Connections are
+not kept then, because one that is idle would hold up those that wait.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pyspark import SparkFiles
+
+from harebell.base.limits import SPARK_IDLE_CONNECTION_SECONDS, SPARK_SLOT_LOOK_SECONDS
+from harebell.client.url import URL
+from harebell.spark.connection_limits import NoConnectionFree
+from harebell.spark.reading.broker_connection import BrokerConnection
+
+
+@dataclass(frozen=True)
+class ConnectionSettings:
+    """How tasks connect.
+
+    Args:
+        timeout: seconds in which the broker must answer.
+        name: name of the connection in management.
+        maximum: most connections of an executor's tasks at a time; None for no limit.
+        wait: seconds to wait for one of them, and for one that the broker allows.
+    """
+
+    timeout: float
+    name: str
+    maximum: int | None
+    wait: float
+
+
+class _Kept:
+    """The connections of this process that no task uses."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._idle: dict[tuple[URL, ConnectionSettings], tuple[BrokerConnection, object]] = {}
+
+    def take(self, url: URL, settings: ConnectionSettings) -> BrokerConnection:
+        with self._guard:
+            found = self._idle.pop((url, settings), None)
+        if found is not None:
+            return found[0]
+        return BrokerConnection(url, settings.timeout, settings.name, settings.wait)
+
+    def put(self, url: URL, settings: ConnectionSettings, connection: BrokerConnection) -> None:
+        since = object()
+        with self._guard:
+            before = self._idle.pop((url, settings), None)
+            self._idle[url, settings] = connection, since
+        if before is not None:
+            before[0].abandon()
+        timer = threading.Timer(SPARK_IDLE_CONNECTION_SECONDS, self._close, (url, settings, since))
+        timer.daemon = True
+        timer.start()
+
+    def _close(self, url: URL, settings: ConnectionSettings, since: object) -> None:
+        """Close a connection, unless a task has used it since."""
+        with self._guard:
+            found = self._idle.get((url, settings))
+            if found is None or found[1] is not since:
+                return
+            del self._idle[url, settings]
+        found[0].abandon()
+
+
+_KEPT = _Kept()
+
+
+@contextmanager
+def task_connection(url: URL, settings: ConnectionSettings) -> Iterator[BrokerConnection]:
+    """Give a task its connection, as soon as it may have one.
+
+    Raises:
+        NoConnectionFree: `maxConnections` allows none in time.
+    """
+    if settings.maximum is None:
+        connection = _KEPT.take(url, settings)
+        try:
+            yield connection
+        finally:
+            _KEPT.put(url, settings, connection)
+        return
+    with _slot(url, settings.maximum, settings.wait):
+        connection = BrokerConnection(url, settings.timeout, settings.name, settings.wait)
+        try:
+            yield connection
+        finally:
+            connection.abandon()
+
+
+@contextmanager
+def _slot(url: URL, maximum: int, wait: float) -> Iterator[None]:
+    """Hold one of the slots of an executor for connections to a broker."""
+    broker = sha256(f"{url.address} {url.vhost} {url.username}".encode()).hexdigest()[:16]
+    directory = Path(SparkFiles.getRootDirectory()) / f"harebell-connections-{broker}"
+    directory.mkdir(exist_ok=True)
+    give_up = time.monotonic() + wait
+    while True:
+        for number in range(maximum):
+            file = os.open(directory / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+                continue
+            try:
+                yield
+            finally:
+                os.close(file)
+            return
+        if time.monotonic() >= give_up:
+            raise NoConnectionFree(
+                f"a task waited {wait:g} s (connectionWait) for one of the {maximum} connections "
+                f"to {url.address} that the tasks of an executor may have at once "
+                "(maxConnections): allow more of them, or a longer wait"
+            )
+        time.sleep(SPARK_SLOT_LOOK_SECONDS)
