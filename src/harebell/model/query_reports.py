@@ -16,6 +16,7 @@ from harebell.base.limits import (
     QUERY_ERROR_CHARACTERS,
     QUERY_REPORT_MS,
     QUERY_REPORTS,
+    QUERY_REPORTS_PER_USER,
     QUERY_SOURCES,
     QUERY_TEXT_BYTES,
 )
@@ -94,8 +95,8 @@ class QueryReports:
         state = checked.pop(_STATE, STATES[0])
         interval = checked.pop(_INTERVAL, 30)
         key = (user, name)
-        if key not in self._reports and len(self._reports) >= QUERY_REPORTS:
-            self._make_room()
+        if key not in self._reports:
+            self._make_room(user)
         clock = self._clock
         report = Report(user, name, clock.ms, clock.steady, state, interval, checked)
         # At the end, so that the oldest is always the first.
@@ -125,24 +126,46 @@ class QueryReports:
                 return
             del self._reports[key]
 
-    def _make_room(self) -> None:
+    def _make_room(self, user: str) -> None:
         """Drop what is too old, or else the oldest report of a query that does not run any more.
+
+        A user whose share is used makes room among his own reports only.
 
         Raises:
             Refusal: all of them run.
         """
-        self._drop_old()
-        if len(self._reports) < QUERY_REPORTS:
-            return
+        if self._count(user) >= QUERY_REPORTS_PER_USER:
+            self._drop_old()
+            if self._count(user) >= QUERY_REPORTS_PER_USER and not self._drop_ended(user):
+                raise precondition(
+                    f"{QUERY_REPORTS_PER_USER} queries of user '{user}' report in this vhost, "
+                    "which is the most that one user may: stop some of them, or let them use "
+                    "other users or vhosts"
+                )
+        if len(self._reports) >= QUERY_REPORTS:
+            self._drop_old()
+            if len(self._reports) >= QUERY_REPORTS and not self._drop_ended():
+                raise precondition(
+                    f"{len(self._reports)} queries report in this vhost, which is the most that "
+                    "may: stop some of them, or let them use other vhosts"
+                )
+
+    def _count(self, user: str) -> int:
+        """Return how many queries of a user report."""
+        return sum(owner == user for owner, _ in self._reports)
+
+    def _drop_ended(self, user: str | None = None) -> bool:
+        """Drop the oldest report of a query that does not run any more; False if all run.
+
+        Args:
+            user: whose report it has to be; None for any.
+        """
         now = self._clock.steady
         for key, report in self._reports.items():
-            if report.state != STATES[0] or report.is_stale(now):
+            if user in (None, key[0]) and (report.state != STATES[0] or report.is_stale(now)):
                 del self._reports[key]
-                return
-        raise precondition(
-            f"{len(self._reports)} queries report in this vhost, which is the most that may: stop "
-            "some of them, or let them use other vhosts"
-        )
+                return True
+        return False
 
 
 def _is_text(value: Any) -> bool:

@@ -55,6 +55,7 @@ class PipelineState:
         bad: unreadable rows, since it started.
         error: why it failed.
         unreached: whether it failed because the broker was unreachable or refused the login.
+        batch_rows: rows of the last micro-batch.
     """
 
     name: str
@@ -74,6 +75,7 @@ class PipelineState:
     bad: int = 0
     error: str = ""
     unreached: bool = False
+    batch_rows: int = 0
 
 
 def default_directory(environment: Mapping[str, str] | None = None) -> Path:

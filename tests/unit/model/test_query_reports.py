@@ -12,6 +12,7 @@ from harebell.base.limits import (
     QUERY_ERROR_CHARACTERS,
     QUERY_REPORT_MS,
     QUERY_REPORTS,
+    QUERY_REPORTS_PER_USER,
     QUERY_SOURCES,
 )
 from harebell.model.query_reports import QueryReports
@@ -65,18 +66,38 @@ def test_a_full_vhost_drops_the_oldest_report_of_a_query_that_has_ended() -> Non
     reports = QueryReports(clock)
     for number in range(QUERY_REPORTS):
         state = "failed" if number in (3, 5) else "running"
-        reports.add("ann", f"{number:04}", {"state": state})
+        reports.add(f"user {number // QUERY_REPORTS_PER_USER}", f"{number:04}", {"state": state})
     reports.add("ann", "x", {})
     reports.add("ann", "y", {})
-    assert ("ann", "0003") not in names(reports)
-    assert ("ann", "0005") not in names(reports)
+    assert ("user 0", "0003") not in names(reports)
+    assert ("user 0", "0005") not in names(reports)
     with pytest.raises(Refusal, match="1000 queries report in this vhost, which is the most"):
         reports.add("ann", "z", {})
     reports.add("ann", "x", {"batch": 1})
     clock.advance(90_001)
     reports.add("ann", "z", {})
     assert len(names(reports)) == QUERY_REPORTS
-    assert ("ann", "0000") not in names(reports)
+    assert ("user 0", "0000") not in names(reports)
+
+
+def test_one_user_cannot_keep_others_from_reporting() -> None:
+    clock = Clock()
+    reports = QueryReports(clock)
+    reports.add("bob", "ended", {"state": "stopped"})
+    for number in range(QUERY_REPORTS_PER_USER):
+        reports.add("ann", f"{number:04}", {"state": "failed" if number == 7 else "running"})
+    # She makes room among her own reports, and not among those of others.
+    reports.add("ann", "x", {})
+    assert ("ann", "0007") not in names(reports)
+    with pytest.raises(Refusal, match="250 queries of user 'ann' report in this vhost"):
+        reports.add("ann", "y", {})
+    reports.add("ann", "x", {"batch": 1})
+    reports.add("bob", "running", {})
+    assert len(names(reports)) == QUERY_REPORTS_PER_USER + 2
+    # A day later those that nobody has repeated are gone.
+    clock.advance(QUERY_REPORT_MS + 1)
+    reports.add("ann", "y", {})
+    assert names(reports) == [("ann", "y")]
 
 
 @pytest.mark.parametrize(

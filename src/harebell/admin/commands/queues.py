@@ -106,6 +106,7 @@ def _shown(context: AdminContext, where: VHost, queue: Queue, wanted: QueueRange
     return {
         **queue_row(context, where, queue, wanted),
         "head_message_timestamp": head_timestamp(queue),
+        "oldest_seconds": oldest_seconds(queue, context.broker.clock.ms),
         "consumer_details": found.consumers,
         "incoming": queue_incoming(context, where, queue, wanted.rates),
         "deliveries": found.deliveries,

@@ -14,14 +14,13 @@ def facts_of(state: PipelineState) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "state": "running" if state.state in RUNNING else "stopped",
         "application": "harebell pipeline",
-        "input_rows": state.rows,
         "rows_per_second": float(state.rate),
         "sources": sorted(state.lag)[:QUERY_SOURCES],
     }
     if state.state in ("failed", "lost"):
         facts["state"] = "failed"
     if state.batch >= 0:
-        facts["batch"] = state.batch
+        facts |= {"batch": state.batch, "input_rows": state.batch_rows}
     if state.lag:
         facts["lag_messages"] = sum(state.lag.values())
     behind = lag_seconds(state)

@@ -264,6 +264,7 @@ class PipelineRun:
             rows = int(progress["numInputRows"])
             self.state.batch = number
             self.state.rows += rows
+            self.state.batch_rows = rows
             self.state.batch_ms = int(progress["batchDuration"])
             self.state.batches += 1
             self.state.batch_seconds += self.state.batch_ms / 1000

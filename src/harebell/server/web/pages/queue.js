@@ -7,7 +7,6 @@ import { bytes, count, rate, seconds, short } from "../lib/format.js";
 import { Confirm } from "../lib/confirm.js";
 import { html } from "../lib/html.js";
 import { Badge, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
-import { lines } from "../lib/lines.js";
 import { usePoll } from "../lib/poll.js";
 import { go, to } from "../lib/router.js";
 import { RANGES, levels, rates, sampled } from "../lib/samples.js";
@@ -23,23 +22,10 @@ import { Settings } from "./settings.js";
 
 const perSecond = (value) => `${rate(value)}/s`;
 
-// The age of the oldest ready message; null for an empty queue.
-async function oldest(where, signal) {
-  const rows = await lines(`${where}/browse?limit=1&truncate=0`, signal);
-  return { age: rows.length ? (Date.now() - Date.parse(rows[0].timestamp)) / 1000 : 0 };
-}
-
-function Charts({ queue, where }) {
-  const [polled, setPolled] = useState(0);
+function Charts({ queue }) {
   const stream = queue.type === "stream";
-  const { data, error } = usePoll(stream ? null : where, {
-    load: async (place, signal) => {
-      const found = await oldest(place, signal);
-      setPolled(Date.now() / 1000);
-      return found;
-    },
-  });
-  const ages = useHistory(data?.age, polled);
+  const polled = useMemo(() => Date.now() / 1000, [queue]);
+  const ages = useHistory(queue.oldest_seconds ?? (queue.messages_ready ? null : 0), polled);
   const stats = queue.message_stats ?? {};
   const depth = useMemo(
     () => [
@@ -62,11 +48,7 @@ function Charts({ queue, where }) {
     <${Chart} title="Messages per second" series=${passed} format=${perSecond} />
     ${
       !stream &&
-      (error
-        ? html`<div class="chart"><h3>Age of the oldest ready message</h3><${Problem}
-          error=${error} /></div>`
-        : html`<${Chart} title="Age of the oldest ready message" series=${age}
-          format=${seconds} />`)
+      html`<${Chart} title="Age of the oldest ready message" series=${age} format=${seconds} />`
     }
   </div>`;
 }
@@ -141,7 +123,7 @@ export function Queue({ names: [, vhost, name] }) {
       ["Consumers", count(queue.consumers)],
       ["Size", bytes(queue.message_bytes)],
     ]} />
-    <${Charts} queue=${queue} where=${where} />
+    <${Charts} queue=${queue} />
     <${Consumers} of=${queue.consumer_details ?? []} />
     <${QueueBindings} vhost=${vhost} name=${name} />
     <${Settings} queue=${queue} />
