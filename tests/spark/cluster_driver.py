@@ -1,4 +1,4 @@
-"""A driver on a cluster: writes numbers to one queue, moves them to another, and tells who did it.
+"""A driver on a cluster: moves numbers of a queue and a stream to a queue, and tells who did it.
 
 python cluster_driver.py MASTER URL FROM TO ROWS CHECKPOINT
 """
@@ -6,6 +6,9 @@ python cluster_driver.py MASTER URL FROM TO ROWS CHECKPOINT
 from __future__ import annotations
 
 import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from harebell.spark.session import build_session
 
@@ -22,6 +25,23 @@ def whereabouts(_: int) -> str:
     return f"executor: {os.getcwd()} {harebell.__file__} {chosen()}\n"
 
 
+def move(spark: SparkSession, url: str, first: str, second: str, rows: int, place: str) -> Any:
+    """A streaming query from one queue to another, until what is there is read."""
+    stream = (
+        spark.readStream.format("harebell")
+        .options(url=url, queue=first, maxOffsetsPerTrigger=rows // 2, minPartitions=2)
+        .options(fetchTimeout="300s", maxConnections=1, startingOffsets="earliest")
+        .load()
+    )
+    return (
+        stream.select("value")
+        .writeStream.format("harebell")
+        .options(url=url, queue=second, confirmTimeout="300s", checkpointLocation=place)
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
 def main(master: str, url: str, first: str, second: str, rows: int, checkpoint: str) -> None:
     """Write, move, and say what was seen."""
     settings = {
@@ -33,22 +53,15 @@ def main(master: str, url: str, first: str, second: str, rows: int, checkpoint: 
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
     }
     spark = build_session("cluster", master=master, short_lived=True, settings=settings)
-    numbers = spark.range(0, rows, 1, 4).selectExpr("CAST(id AS STRING) AS value")
-    numbers.write.format("harebell").options(url=url, queue=first).mode("append").save()
-    stream = (
-        spark.readStream.format("harebell")
-        .options(url=url, queue=first, maxOffsetsPerTrigger=rows // 2, minPartitions=2)
-        .options(fetchTimeout="300s")
-        .load()
-    )
-    query = (
-        stream.select("value")
-        .writeStream.format("harebell")
-        .options(url=url, queue=second, confirmTimeout="300s", checkpointLocation=checkpoint)
-        .trigger(availableNow=True)
-        .start()
+    for queue, begin in ((first, 0), (f"{first}.log", rows)):
+        numbers = spark.range(begin, begin + rows, 1, 4).selectExpr("CAST(id AS STRING) AS value")
+        numbers.write.format("harebell").options(url=url, queue=queue).mode("append").save()
+    query, other = (
+        move(spark, url, queue, second, rows, f"{checkpoint}/{queue}")
+        for queue in (first, f"{first}.log")
     )
     query.awaitTermination()
+    other.awaitTermination()
     sizes = [progress["numInputRows"] for progress in query.recentProgress]
     sys.stdout.write(f"micro-batches: {sizes}\n")
     for line in spark.sparkContext.parallelize(range(4), 4).map(whereabouts).collect():

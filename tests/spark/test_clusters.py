@@ -6,7 +6,6 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,16 @@ import pytest
 import harebell
 from harebell.base.impl import chosen
 from harebell.spark.runtime.java import find_java
-from harebell.spark.runtime.spark_home_cache import find_cache, installed_spark, make_overlay
+from harebell.spark.runtime.spark_home_cache import find_cache, make_overlay
 from tests.patience import eventually
-from tests.ports import free_port
 from tests.spark.families import family
+from tests.spark.standalone import standalone
 from tests.spark.test_writer import taken, waiting
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 ROWS = 5_000
 PATIENCE_S = 600.0
-REGISTERED = "Successfully registered with master"
 DRIVER = Path(__file__).with_name("cluster_driver.py")
 PACKAGES = Path(sysconfig.get_path("purelib"))
 SOURCE = Path(harebell.__file__).parents[1]
@@ -93,11 +91,13 @@ class Driven:
 
 @pytest.fixture
 def target(channel: Any, queue: str) -> Iterator[str]:
-    """A second queue."""
-    name = f"{queue}.target"
+    """A second queue; there is a stream beside it."""
+    name, log = f"{queue}.target", f"{queue}.log"
     channel.queue_declare(name, durable=True)
+    channel.queue_declare(log, durable=True, arguments={"x-queue-type": "stream"})
     yield name
-    channel.connection.channel().queue_delete(name)
+    for each in (name, log):
+        channel.connection.channel().queue_delete(each)
 
 
 @pytest.fixture
@@ -108,33 +108,14 @@ def driven(broker_url: str, queue: str, target: str, tmp_path: Path) -> Driven:
 def assert_moved_once(driven: Driven, channel: Any, source: str, target: str) -> None:
     assert "micro-batches: [2500, 2500]" in driven.printed
     assert waiting(channel, source) == 0
-    assert sorted(int(body) for _, _, body in taken(channel, target)) == list(range(ROWS))
+    # The second half comes from the stream.
+    assert sorted(int(body) for _, _, body in taken(channel, target)) == list(range(2 * ROWS))
 
 
 def test_executors_of_a_standalone_cluster_get_harebell_from_the_session(
     driven: Driven, channel: Any, queue: str, target: str, tmp_path: Path
 ) -> None:
-    port = free_port()
-    master = f"spark://127.0.0.1:{port}"
-    program = [str(installed_spark() / "bin" / "spark-class")]
-    at = ["--host", "127.0.0.1", "--webui-port", "0"]
-    leader = [*program, "org.apache.spark.deploy.master.Master", *at, "--port", str(port)]
-    worker = [*program, "org.apache.spark.deploy.worker.Worker", *at]
-    worker += ["--cores", "1", "--memory", "600m", master]
-    environment = clean(
-        SPARK_HOME=str(installed_spark()),
-        SPARK_WORKER_DIR=str(tmp_path / "work"),
-        SPARK_DAEMON_MEMORY="256m",
-        SPARK_DAEMON_JAVA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    )
-    logs = [tmp_path / f"{name}.log" for name in ("leader", "one", "other")]
-    with ExitStack() as running:
-        for command, log in zip((leader, worker, worker), logs, strict=True):
-            running.enter_context(family(command, log, environment, tmp_path))
-        registered = eventually(
-            lambda: all(REGISTERED in log.read_text() for log in logs[1:]), PATIENCE_S
-        )
-        assert registered, [log.read_text()[-2_000:] for log in logs]
+    with standalone(tmp_path, clean()) as master:
         # The processes of the driver's machine have Harebell, those of the workers have not.
         needed = linked(tmp_path / "needed", "msgspec", "google_crc32c", "google_crc32c.libs")
         bare = str(bare_python(tmp_path))
@@ -148,6 +129,7 @@ def test_executors_of_a_standalone_cluster_get_harebell_from_the_session(
     assert_moved_once(driven, channel, queue, target)
 
 
+@pytest.mark.soak
 def test_the_executors_of_a_local_cluster_read_and_write(
     driven: Driven, channel: Any, queue: str, target: str, tmp_path: Path
 ) -> None:

@@ -84,7 +84,7 @@ class InThread:
     def __init__(self, run: Callable[[], Any]) -> None:
         self.found: Any = None
         self._run = run
-        self._thread = threading.Thread(target=self._keep)
+        self._thread = threading.Thread(target=self._keep, daemon=True)
         self._thread.start()
 
     def _keep(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import load_catalog
 from pyspark.sql import DataFrame, SparkSession
 
 from harebell.pipeline.errors import PipelineError
@@ -16,6 +17,7 @@ from harebell.pipeline.sinks.iceberg import IcebergSink
 from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace
 from harebell.pipeline.sinks.iceberg_compaction import compact
 from harebell.pipeline.sinks.table_form import TableForm
+from tests.refusing_store import refusing_store
 from tests.spark.lakes import KINDS, NAME, Lake
 
 pytestmark = pytest.mark.timeout(600)
@@ -164,6 +166,30 @@ def test_a_catalog_that_is_down_is_one_sentence_without_its_password(
         assert "secret" not in str(found.value)
         assert "\n" not in str(found.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_object_store_without_rights_is_one_sentence_and_nothing_is_staged(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    with refusing_store() as port:
+        properties = {
+            "s3.endpoint": f"http://127.0.0.1:{port}",
+            "s3.access-key-id": "clerk",
+            "s3.secret-access-key": "hunter2",
+            "s3.region": "eu",
+        }
+        place = CatalogPlace(f"sqlite:///{tmp_path}/catalog.db", "s3://bucket/tables", properties)
+        sink = IcebergSink(NAME, place, "t", checkpoint, TableForm())
+        with pytest.raises(PipelineError, match=r"Iceberg table .* cannot be written: ") as found:
+            sink.write(orders(spark, 0, 1), 0)
+    said = str(found.value)
+    assert "a micro-batch is not lost by this, and is written when the pipeline runs again" in said
+    assert "hunter2" not in said
+    assert "\n" not in said
+    assert not checkpoint.exists()
+    catalog = load_catalog("c", type="sql", uri=place.catalog)
+    assert not catalog.table_exists(NAME)
 
 
 def test_files_of_a_batch_that_an_iceberg_catalog_did_not_take_are_removed(

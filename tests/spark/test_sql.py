@@ -185,6 +185,24 @@ def test_times_are_shown_in_the_zone_of_the_session_and_after_the_year_9999(
         first_rows(frame.selectExpr("CAST('a' AS INT)"), 10)
 
 
+def test_a_function_of_a_package_that_is_not_there_names_the_package(
+    spark: SparkSession, broker_url: str, queue: str
+) -> None:
+    statement = understand(f"SELECT from_avro(value, '\"string\"', map()) FROM queue('{queue}')")
+    assert isinstance(statement, SelectStatement)
+    with pytest.raises(PipelineError, match=r"spark\.jars\.packages=.*:spark-avro_2\.13:"):
+        select(spark, statement, broker_url, Path())
+
+
+def test_a_wrong_catalog_is_answered_with_the_nearest_one(
+    spark: SparkSession, broker_url: str
+) -> None:
+    statement = understand("SELECT * FROM harbell.default.orders")
+    assert isinstance(statement, SelectStatement)
+    with pytest.raises(PipelineError, match="there is no catalog harbell: did you mean harebell"):
+        select(spark, statement, broker_url, Path())
+
+
 def test_a_mistake_in_sql_is_one_sentence(spark: SparkSession, broker_url: str) -> None:
     words = ["sql", "SELECT CAST('a' AS INT) FROM queue('none')"]
     done = CliRunner().invoke(harebell, words, env={"HAREBELL_URL": broker_url})

@@ -236,10 +236,11 @@ def test_a_schema_is_for_json() -> None:
     assert right(schema="id INT", bodyFormat="JSON").body_schema == "id INT"
 
 
-def test_avro_is_answered_with_the_way_to_do_it() -> None:
-    assert wrong(bodyFormat="avro") == (
-        "the option bodyFormat cannot be avro: read binary bodies and decode them in the query "
-        "with from_avro(value, ...) of Spark's package spark-avro"
+@pytest.mark.parametrize("name", ["avro", "protobuf"])
+def test_avro_and_protobuf_are_answered_with_the_way_to_do_it(name: str) -> None:
+    assert wrong(bodyFormat=name) == (
+        f"the option bodyFormat cannot be {name}: read binary bodies and decode them in the query "
+        f"with from_{name}(value, ...) of Spark's package spark-{name}"
     )
 
 

@@ -8,6 +8,7 @@ error of Spark itself.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 from typing import Any
@@ -25,6 +26,8 @@ _RAISED_OUTSIDE = re.compile(
     r"ProtocolMismatch|InvalidPath|NotAllowed): ",
     re.MULTILINE,
 )
+_NO_FORMAT = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]* harebell\b")
+_NO_PACKAGE = re.compile(r"\[(AVRO|PROTOBUF)_NOT_LOADED")
 _NOISE = re.compile(r" (?:SQLSTATE: \w+|SQLSTATE: \w+\s*;.*)$")
 _LONGEST = 1_000
 _STREAMING = "sql.execution.streaming"
@@ -63,11 +66,38 @@ def spark_errors() -> tuple[type[Exception], ...]:
 def reason_of(error: BaseException) -> str:
     """Return the sentence that explains an error."""
     text = str(error).strip() or type(error).__name__
+    if _NO_FORMAT.search(text):
+        return _format_not_found()
+    package = _NO_PACKAGE.search(text)
+    if package is not None:
+        return _package_missing(package[1].lower())
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _RAISED.match(line)) is not None]
     ours = [match for match in found if match["other"] not in _WRAPPERS]
     sentence = ours[-1]["said"] if ours and "Traceback" in text else lines[0]
     return _NOISE.sub("", _CLASS.sub("", sentence)).strip()[:_LONGEST]
+
+
+def _format_not_found() -> str:
+    """Say why Spark does not find the format, which Python processes of Spark look for."""
+    python = os.environ.get("PYSPARK_PYTHON", "python3")
+    return (
+        "Spark does not find the format harebell, for which it asks the Python that the variable "
+        f"PYSPARK_PYTHON names, here {python}; over Spark Connect it is that of the server. Set it "
+        f"to a Python that has Harebell, such as {sys.executable}, or run there: "
+        "pip install 'harebell[spark]'"
+    )
+
+
+def _package_missing(name: str) -> str:
+    """Say how a session gets a package of Spark that PySpark does not contain."""
+    from pyspark import __version__
+
+    return (
+        f"from_{name} and to_{name} are in Spark's package spark-{name}, which this session does "
+        "not have: start it with the setting "
+        f"spark.jars.packages=org.apache.spark:spark-{name}_2.13:{__version__}"
+    )
 
 
 def unreached(error: BaseException | None) -> bool:

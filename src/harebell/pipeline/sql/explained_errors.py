@@ -16,6 +16,7 @@ from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.run.failures import reason_of
 from harebell.pipeline.sql.selections import place_in
+from harebell.spark.catalog import CATALOG
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 _NO_QUEUE = re.compile(r"there is no queue '(?P<name>[^']+)'")
 _ROUTINE = re.compile(r"routine `(?P<name>\w+)`")
 _VIEW = re.compile(r"table or view `(?P<name>[^`]+)` cannot be found", re.I)
+# Without such a catalog Spark takes all of the name for one of its own catalog.
+_CATALOG = re.compile(
+    r"(?:single-part namespace, but got identifier|table or view) "
+    r"`(?P<catalog>[^`]+)`\.`[^`]+`\.`[^`]+`"
+)
+_SPARK_CATALOG = "spark_catalog"
 _PAGES = 100
 """Most pages of queue names that are asked for a suggestion."""
 
@@ -38,14 +45,24 @@ def explained(error: PySparkException, sql: str, spark: SparkSession) -> Pipelin
     """
     reason = reason_of(error)
     routine, view = _ROUTINE.search(reason), _VIEW.search(reason)
+    catalog = _CATALOG.search(reason)
     if routine is not None:
         reason = f"there is no function {routine['name']}{_near_function(routine['name'], spark)}"
+    elif catalog is not None and catalog["catalog"] not in (CATALOG, _SPARK_CATALOG):
+        reason = _no_catalog(catalog["catalog"])
     elif view is not None:
         name = view["name"]
         reason = f"there is no table {name}: the messages of a queue are queue({name!r})"
     fragment = _fragment(error)
     at = sql.find(fragment) if fragment else -1
     return PipelineError(f"{place_in(sql, at)}: {reason}" if at >= 0 else reason)
+
+
+def _no_catalog(name: str) -> str:
+    near = nearest(name.lower(), [CATALOG, _SPARK_CATALOG])
+    if near is not None:
+        return f"there is no catalog {name}: did you mean {near}?"
+    return f"there is no catalog {name}: queues are tables of {CATALOG}.default"
 
 
 def _fragment(error: PySparkException) -> str:

@@ -456,10 +456,11 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _read_format(name: str, value: str) -> str:
-    if value.strip().lower() == "avro":
+    known = value.strip().lower()
+    if known in _PACKAGES:
         raise OptionError(
-            f"the option {name} cannot be avro: read binary bodies and decode them in the query "
-            "with from_avro(value, ...) of Spark's package spark-avro"
+            f"the option {name} cannot be {known}: read binary bodies and decode them in the "
+            f"query with from_{known}(value, ...) of Spark's package spark-{known}"
         )
     return choice(BINARY, TEXT, JSON)(name, value)
 
@@ -496,6 +497,7 @@ def _read_exchange(name: str, value: str) -> str:
     return value
 
 
+_PACKAGES = ("avro", "protobuf")
 # A group's name ends with a UUID in hexadecimal digits.
 _PREFIX_BYTES = NAME_BYTES - len("-") - 32
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+from pyspark import __version__
 from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 
@@ -41,6 +44,34 @@ harebell.spark.reading.queue_consumer.SourceError: the queue 'orders' does not e
 )
 def test_the_sentence_is_found_in_what_wraps_it(text: str, sentence: str) -> None:
     assert reason_of(ValueError(text)) == sentence
+
+
+def test_a_python_without_harebell_is_named_with_the_variable_that_chooses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (
+        "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: harebell. Make sure the provider "
+        "name is correct and the package is properly registered and compatible with your Spark "
+        "version. SQLSTATE: 42K02"
+    )
+    monkeypatch.setenv("PYSPARK_PYTHON", "other-python")
+    said = reason_of(ValueError(text))
+    assert "the variable PYSPARK_PYTHON names, here other-python" in said
+    assert sys.executable in said
+    assert "pip install 'harebell[spark]'" in said
+    other = reason_of(ValueError(text.replace("harebell", "kafka")))
+    assert other.startswith("Failed to find the data source: kafka.")
+
+
+@pytest.mark.parametrize("name", ["avro", "protobuf"])
+def test_a_package_of_spark_that_is_missing_is_named(name: str) -> None:
+    said = reason_of(
+        ValueError(
+            f"[{name.upper()}_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE] Cannot call the FROM_"
+            f"{name.upper()} SQL function because the data source is not loaded.\nPlease restart"
+        )
+    )
+    assert f"spark.jars.packages=org.apache.spark:spark-{name}_2.13:{__version__}" in said
 
 
 def test_pyspark_s_own_tracebacks_are_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
