@@ -558,6 +558,14 @@ SPARK_SERVER_STOP_SECONDS = 60.0
 """Time that it has to end."""
 SPARK_MEMORY_BYTES = 1_610_612_736
 """Memory that a session on this machine takes, with its Python processes."""
+DEMO_SECONDS = 20.0
+"""How long the publisher of `harebell demo` takes on a terminal, for people who watch it."""
+DEMO_CHUNK_FLIGHTS = 200
+"""Flights that it publishes before it waits for their confirms."""
+DEMO_LOOK_SECONDS = 0.1
+"""How often `harebell demo` shows how far it is."""
+DEMO_PATIENCE_SECONDS = 1.0
+"""How long a consumer of `harebell demo` waits before it looks whether to stop."""
 DOCTOR_SYNCS = 30
 """Syncs that `harebell doctor` measures."""
 DOCTOR_SLOW_SYNC_MS = 20.0

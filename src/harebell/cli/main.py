@@ -21,6 +21,7 @@ from harebell.base.names import did_you_mean
 
 VERBS = {
     "serve": "Run a broker.",
+    "demo": "Send a month of flights through a broker, and draw what they say.",
     "publish": "Publish messages and wait for the confirms.",
     "consume": "Print messages of a queue as they come.",
     "get": "Take messages from a queue, if there are any.",

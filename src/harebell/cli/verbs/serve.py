@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import shlex
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +25,9 @@ from harebell.server.config.settings import SETTINGS
 if TYPE_CHECKING:
     from harebell.auth.users import Users
     from harebell.server.app import App
+
+
+_AMQP_PORT = 5672
 
 
 def _shown_default(name: str) -> str:
@@ -118,6 +124,38 @@ def announce(app: App, config: Config) -> None:
     if warning is not None:
         click.echo(warning, err=True)
     click.echo("Server startup complete")
+    if sys.stdout.isatty():
+        page = app.http_listeners[0].shown if app.http_listeners else ""
+        port = next((each.port for each in app.listeners if each.scheme == "amqp"), None)
+        place = None if config.data_dir == Config().data_dir else config.data_dir
+        page = page and f"{page}{config.management_path_prefix}/"
+        for line in first_steps(page, port, place):
+            click.echo(line)
+
+
+def first_steps(page: str, port: int | None, data_dir: Path | None) -> list[str]:
+    """Return what people at a terminal may do next: where the web page is, and three things to try.
+
+    Args:
+        page: the address of the web page; "" for none.
+        port: the port for AMQP without TLS; None for none.
+        data_dir: the data directory; None for that of the defaults.
+    """
+    from harebell.server.http.listening import INSTALL, is_installed
+
+    if not page:
+        page = "none (management_port)" if is_installed() else f"none: {INSTALL}"
+    url = "" if port in (None, _AMQP_PORT) else f" --url amqp://guest:guest@127.0.0.1:{port}"
+    place = "" if data_dir is None else f" --data-dir {shlex.quote(str(data_dir))}"
+    return [
+        "",
+        f"web page  {page}",
+        "Three things to try in another terminal:",
+        f"  harebell queues declare hello{place} && harebell publish -r hello 'it works'{url}",
+        f"  harebell top{place}",
+        "  harebell demo --stay",
+        "Ctrl-C ends the broker.",
+    ]
 
 
 def exposure_warning(hosts: list[str], users: Users) -> str | None:

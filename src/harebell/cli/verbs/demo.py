@@ -1,0 +1,221 @@
+"""`harebell demo`: real data through a broker of its own, live on the web page, and an answer."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from harebell.base.limits import DEMO_SECONDS, MANAGEMENT_PORT
+from harebell.cli.demo.flights import AIRPORTS, flights
+from harebell.cli.demo.picture import Hours, picture
+from harebell.cli.demo.traffic import EXCHANGE, LATE, STREAM, Sums, Traffic, declare
+from harebell.cli.verb import Failure, Verb, echo
+from harebell.client.blocking import connect
+from harebell.client.errors import AMQPError
+from harebell.testing import RunningBroker
+from harebell.testing.running import DidNotStart
+
+PICTURE = "harebell-demo.svg"
+_TITLE = "Mean delay of departures from New York, January 2013"
+_AMQP_PORT = 5672
+_STATISTICS_MS = 1000
+_LONG_SECONDS = 3600
+
+
+@click.command(cls=Verb)
+@click.option(
+    "--picture",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=PICTURE,
+    metavar="FILE",
+    help=f"Where the picture is written.  [default: {PICTURE}]",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=None,
+    metavar="SECONDS",
+    help=f"How long the publisher takes.  [default: {DEMO_SECONDS:g} on a terminal, else 0]",
+)
+@click.option(
+    "--spark/--no-spark",
+    "with_spark",
+    default=None,
+    help="Also ask Spark.  [default: if Java and pyspark are there]",
+)
+@click.option(
+    "--stay/--no-stay",
+    default=None,
+    help="Keep the broker until Ctrl-C.  [default: stay on a terminal]",
+)
+def demo(path: Path, seconds: float | None, with_spark: bool | None, stay: bool | None) -> None:
+    """Send a month of flights through a broker of its own, and draw what they say.
+
+    27,004 departures from New York are published with confirms to a topic exchange, which routes
+    them to queues of three airports and a stream. Consumers add up the delays, Spark does so too
+    where it is installed, and the answer is a picture. The broker's data is removed at the end.
+    """
+    watched = sys.stdout.isatty()
+    _check_writable(path)
+    try:
+        with _broker() as (broker, page):
+            _run(broker.url, page, path, DEMO_SECONDS if watched else 0.0, seconds, with_spark)
+            if watched if stay is None else stay:
+                _stay(page)
+    except DidNotStart as error:
+        raise Failure(str(error)) from None
+    except AMQPError as error:
+        raise Failure(f"the demo's broker does not do what is asked of it: {error}") from None
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse a place for the picture before the work is done.
+
+    Raises:
+        Failure: it cannot be written.
+    """
+    try:
+        with path.open("a"):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Failure(f"cannot write {path}: {reason}; name another with --picture") from None
+
+
+@contextmanager
+def _broker() -> Iterator[tuple[RunningBroker, str]]:
+    """Run a broker for the length of a block; also give the address of its web page, or ""."""
+    from harebell.server.http.listening import is_installed
+
+    flags = ["--collect-statistics-interval", str(_STATISTICS_MS)]
+    if _free(_AMQP_PORT):
+        flags += ["--port", str(_AMQP_PORT)]
+    page = ""
+    if is_installed():
+        port = MANAGEMENT_PORT if _free(MANAGEMENT_PORT) else _free_port()
+        flags += ["--management-port", str(port)]
+        page = f"http://localhost:{port}/"
+    with RunningBroker(*flags) as broker:
+        yield broker, page
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def _run(
+    url: str,
+    page: str,
+    path: Path,
+    default_seconds: float,
+    seconds: float | None,
+    with_spark: bool | None,
+) -> None:
+    echo(f"broker    {url}")
+    echo(f"web page  {page}  (guest, guest)" if page else f"web page  none: {_without_page()}")
+    found = flights()
+    with connect(url) as link:
+        declare(link.channel())
+    traffic = Traffic(url, found, default_seconds if seconds is None else seconds)
+    begun = time.monotonic()
+    with click.progressbar(length=len(found), label=f"{len(found):,} flights") as bar:
+        traffic.run(lambda: bar.update(traffic.consumed - bar.pos))
+    took = time.monotonic() - begun
+    echo(
+        f"exchange '{EXCHANGE}' routed {traffic.published:,} messages to three queues and the "
+        f"stream '{STREAM}' in {took:.1f} s; {traffic.late:,} late ones are in '{LATE}'"
+    )
+    sums = traffic.sums
+    _ask_spark(url, sums, with_spark)
+    lines = _means(sums)
+    path.write_text(picture(_TITLE, "minutes", lines), encoding="utf-8")
+    echo(_sentence(lines))
+    echo(f"picture   {path.resolve()}")
+
+
+def _without_page() -> str:
+    from harebell.server.http.listening import INSTALL
+
+    return INSTALL
+
+
+def _ask_spark(url: str, sums: Sums, wanted: bool | None) -> None:
+    """Ask Spark the same, and compare.
+
+    Raises:
+        Failure: Spark is asked for and not there, or it finds something else.
+    """
+    from harebell.cli.demo.spark_answer import answer, missing, open_session
+
+    if wanted is False:
+        return
+    needs = missing()
+    if needs and wanted:
+        raise Failure(needs)
+    if needs:
+        echo(f"Spark     not asked: {needs}")
+        return
+    begun = time.monotonic()
+    with click.progressbar(length=3, label="Spark starts and asks the stream") as bar:
+        bar.update(0)
+        session = open_session()
+        try:
+            bar.update(1)
+            found = answer(session, url)
+            bar.update(1)
+        finally:
+            session.stop()
+        bar.update(1)
+    if found != sums:
+        raise Failure(f"Spark finds other delays than the consumers: {found} and not {sums}")
+    echo(f"Spark     read the stream with SQL in {time.monotonic() - begun:.1f} s: the same answer")
+
+
+def _means(sums: Sums) -> dict[str, Hours]:
+    """Return the mean delay by airport and hour."""
+    lines: dict[str, dict[int, float]] = {name: {} for name in AIRPORTS.values()}
+    for (airport, hour), (minutes, count) in sorted(sums.items()):
+        lines[AIRPORTS[airport]][hour] = minutes / count
+    return dict(lines)
+
+
+def _sentence(lines: dict[str, Hours]) -> str:
+    """Say the answer in words."""
+    value, hour, name = max(
+        (value, hour, name) for name, line in lines.items() for hour, value in line.items()
+    )
+    earliest = min(hour for line in lines.values() for hour in line)
+    first = max(line.get(earliest, 0.0) for line in lines.values())
+    return (
+        f"answer    delays grow over the day: from {first:.0f} minutes at {earliest}:00 to "
+        f"{value:.0f} at {hour}:00 ({name})"
+    )
+
+
+def _stay(page: str) -> None:
+    """Keep the broker until Ctrl-C."""
+    try:
+        echo(f"The broker stays for a look{' at ' + page if page else ''}; Ctrl-C ends it.")
+        while True:
+            time.sleep(_LONG_SECONDS)
+    except KeyboardInterrupt:
+        echo("")

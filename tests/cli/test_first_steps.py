@@ -1,0 +1,153 @@
+"""What a new user sees: the first lines of a broker on a terminal, and the demo."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from xml.etree import ElementTree
+
+from harebell.cli.demo.flights import AIRPORTS, flights
+from tests.cli.conftest import run_harebell
+from tests.ports import free_port
+from tests.running import command, environment, running_broker
+
+_SECONDS = 120
+
+
+def _at_the_terminal() -> None:
+    """Let Ctrl-C of the terminal end this process, as a shell does."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class Terminal:
+    """A command in a pseudo-terminal.
+
+    Args:
+        words: the command line after `harebell`.
+        directory: where it runs.
+    """
+
+    def __init__(self, *words: str, directory: Path) -> None:
+        self._end, inner = pty.openpty()
+        self.process = subprocess.Popen(
+            [command(), *words],
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            cwd=directory,
+            env=environment({"HAREBELL_MANAGEMENT_PORT": str(free_port())}),
+            start_new_session=True,
+            preexec_fn=_at_the_terminal,
+        )
+        os.close(inner)
+        self.text = ""
+
+    def read_until(self, pattern: str) -> str:
+        """Read until the output matches, and return all of it."""
+        until = time.monotonic() + _SECONDS
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < until, self.text
+            self.text += os.read(self._end, 65_536).decode().replace("\r\n", "\n")
+        return self.text
+
+    def press_ctrl_c(self) -> int:
+        """Press Ctrl-C; returns the exit code."""
+        os.write(self._end, b"\x03")
+        reads = True
+        while reads:
+            try:
+                more = os.read(self._end, 65_536)
+            except OSError:
+                more = b""
+            self.text += more.decode()
+            reads = bool(more)
+        return self.process.wait(_SECONDS)
+
+
+@contextmanager
+def terminal(*words: str, directory: Path) -> Iterator[Terminal]:
+    shown = Terminal(*words, directory=directory)
+    try:
+        yield shown
+    finally:
+        if shown.process.poll() is None:
+            os.killpg(shown.process.pid, signal.SIGKILL)
+            shown.process.wait()
+
+
+def test_a_broker_on_a_terminal_says_where_its_page_is_and_what_to_try(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    with terminal("serve", "--port", "0", "--data-dir", data, directory=tmp_path) as shown:
+        text = shown.read_until("Ctrl-C ends the broker.")
+        assert re.search(r"web page  http://127\.0\.0\.1:\d+/\n", text), text
+        tried = [line.strip() for line in text.splitlines() if line.startswith("  harebell")]
+        assert len(tried) == 3
+        done = subprocess.run(
+            tried[0].replace("harebell ", f"{command()} "),
+            shell=True,
+            capture_output=True,
+            env=environment(),
+            timeout=_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert shown.press_ctrl_c() == 0
+        assert "Traceback" not in shown.text
+
+
+def test_a_broker_that_is_no_terminal_says_what_it_always_said() -> None:
+    with running_broker() as broker:
+        last = broker.log.splitlines()[-1]
+        assert last == "Server startup complete"
+
+
+def test_the_demo_answers_with_a_picture(tmp_path: Path) -> None:
+    file = tmp_path / "answer.svg"
+    result = run_harebell("demo", "--no-spark", "--picture", str(file))
+    text = result.stdout.decode()
+    assert result.returncode == 0, result.stderr
+    assert "routed 27,004 messages" in text
+    assert "from 4 minutes at 5:00 to 47 at 22:00 (Newark)" in text
+    drawing = ElementTree.parse(file).getroot()
+    lines = [each for each in drawing.iter() if each.tag.endswith("polyline")]
+    assert len(lines) == len(AIRPORTS)
+    assert {"Newark", "Kennedy", "LaGuardia"} <= {each.text for each in drawing.iter()}
+
+
+def test_the_demo_ends_cleanly_with_ctrl_c(tmp_path: Path) -> None:
+    with terminal("demo", "--no-spark", "--seconds", "60", directory=tmp_path) as shown:
+        shown.read_until(r"flights .*[1-9]%")
+        assert shown.press_ctrl_c() == 130
+        assert "Traceback" not in shown.text
+    with terminal("demo", "--no-spark", "--seconds", "0", directory=tmp_path) as shown:
+        text = shown.read_until("Ctrl-C ends it.")
+        page = re.search(r"http://localhost:\d+/", text)
+        assert page is not None
+        assert shown.press_ctrl_c() == 0
+        assert (tmp_path / "harebell-demo.svg").exists()
+
+
+def test_the_demo_names_a_place_that_it_cannot_write(tmp_path: Path) -> None:
+    result = run_harebell("demo", "--picture", str(tmp_path / "none" / "x.svg"))
+    assert result.returncode == 1
+    assert b"name another with --picture" in result.stderr
+
+
+def test_the_flights_are_those_of_the_data_set() -> None:
+    found = [json.loads(flight.body) for flight in flights()]
+    assert len(found) == 27_004
+    assert {flight["origin"] for flight in found} == set(AIRPORTS)
+    assert sum(flight["dep_delay"] is None for flight in found) == 521
+    first = {"day": 1, "hour": 5, "carrier": "UA", "flight": 1545, "origin": "EWR"}
+    assert found[0] == first | {"dest": "IAH", "dep_delay": 2, "distance": 1400}
