@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
@@ -14,8 +15,8 @@ from harebell.store.journal.replaying import Replica
 if TYPE_CHECKING:
     from psycopg import Connection
 
-_ROWS = 16
-"""Rows that are fetched at once; each is a commit, so they may be large."""
+_ROWS = 1_000
+"""Rows of one query: a longer one would keep its snapshot for too long."""
 
 
 class LogReader:
@@ -81,19 +82,23 @@ class LogReader:
             self.generation,
         )
         while not self._ended:
-            rows = link.execute(statement, (self.number, _ROWS), binary=True).fetchall()
-            for number, content in rows:
-                if not self._fresh and number != self.number + 1:
-                    raise StoreError(
-                        f"row {self.number + 1} of the log is missing: restore the database from a "
-                        "backup"
-                    )
-                self._fresh = False
-                self._replay(number, content)
-            if len(rows) < _ROWS:
+            count = 0
+            # Rows are fetched one by one, because each is a commit and may be large.
+            rows = link.cursor(binary=True).stream(statement, (self.number, _ROWS))
+            # The connection can be used again when the rows are closed, after an error too.
+            with contextlib.closing(rows):
+                for number, content in rows:
+                    count += 1
+                    self._replay(number, content)
+            if count < _ROWS:
                 return
 
     def _replay(self, number: int, content: bytes) -> None:
+        if not self._fresh and number != self.number + 1:
+            raise StoreError(
+                f"row {self.number + 1} of the log is missing: restore the database from a backup"
+            )
+        self._fresh = False
         changes = list(decode(content, f"row {number} of the log"))
         self._replica.replay(changes)
         for change in changes:

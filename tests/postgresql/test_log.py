@@ -1,0 +1,280 @@
+"""The log of a store: what is appended is read, after every way in which a commit can go wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from harebell.base.errors import StoreError
+from harebell.base.osfs import OsFiles
+from harebell.server.postgresql import log_writer
+from harebell.server.postgresql.database import Database
+from harebell.server.postgresql.log_reader import LogReader
+from harebell.server.postgresql.log_writer import LogWriter
+from harebell.server.postgresql.ownership import Deposed, Ownership, claim, look, now
+from harebell.server.postgresql.tables import Tables
+from harebell.store.commit import write_all
+from harebell.store.journal.changes import SNAPSHOT, Change
+from harebell.store.journal.recording import Journal, RecordedFiles
+from harebell.store.journal.replaying import Replica
+from tests.postgresql.servers import PostgresServer
+
+LEASE_MS = 20_000
+DELETE_THIRD = "DELETE FROM harebell.log_0000000001 WHERE number = 3"
+
+
+class Owner:
+    """An owner of a store, without a broker.
+
+    Args:
+        directory: empty; gets the cache.
+        url: the database.
+        node: the name of the owner.
+    """
+
+    def __init__(self, directory: Path, url: str, node: str = "one") -> None:
+        directory.mkdir()
+        self.directory = directory
+        self.files = OsFiles(str(directory))
+        self.said: list[str] = []
+        self.database = Database(url, "harebell", LEASE_MS, node, "fsync")
+        self.tables = Tables("harebell")
+        with self.database.connect() as link:
+            self.tables.make(link)
+            replica = Replica(str(directory), self.files)
+            reader = LogReader(self.tables, replica)
+            reader.follow(link)
+            began = now()
+            epoch = claim(link, self.tables, look(link, self.tables), self.database)
+            assert epoch is not None
+            self.ownership = Ownership(self.database, self.tables, epoch, began, "1", self._report)
+            self.writer = LogWriter(
+                self.database, self.tables, self.ownership, reader, self._report
+            )
+            self.writer.attach(self.files, lambda: Change(SNAPSHOT, 0, "", b""))
+            self.writer.begin(reader, link)
+            replica.close()
+        self.journal = Journal()
+        self.recorded = RecordedFiles(self.files, self.journal)
+
+    def _report(self, level: str, line: str) -> None:
+        self.said.append(f"{level}: {line}")
+
+    def write(self, path: str, data: bytes, offset: int = 0) -> None:
+        self.recorded.make_directory(path.rpartition("/")[0])
+        file = self.recorded.open(path, create=True)
+        write_all(file, data, offset)
+        file.close()
+
+    def commit(self) -> None:
+        self.writer.append(self.journal.take())
+
+    def contents(self) -> dict[str, bytes]:
+        found = {}
+        for directory, _, names in os.walk(self.directory):
+            for name in names:
+                path = Path(directory) / name
+                found[str(path.relative_to(self.directory))] = path.read_bytes()
+        return found
+
+    def end(self) -> None:
+        self.writer.close()
+        self.ownership.end(release=True)
+
+
+@pytest.fixture
+def url(postgresql: PostgresServer, database: str) -> str:
+    return postgresql.url(database)
+
+
+@pytest.fixture
+def owner(tmp_path: Path, url: str) -> Iterator[Owner]:
+    made = Owner(tmp_path / "one", url)
+    yield made
+    made.end()
+
+
+def _again(tmp_path: Path, url: str) -> dict[str, bytes]:
+    """Return the files that another owner finds."""
+    other = Owner(tmp_path / "again", url, "again")
+    other.end()
+    return other.contents()
+
+
+def test_what_was_committed_is_found_by_the_next_owner(
+    owner: Owner, tmp_path: Path, url: str
+) -> None:
+    owner.write("queues/a/1.seg", b"first")
+    owner.commit()
+    owner.write("queues/a/1.seg", b"second", 5)
+    owner.write("queues/b/1.seg", b"other")
+    owner.commit()
+    owner.recorded.remove("queues/b/1.seg")
+    owner.commit()
+    owner.write("queues/a/2.seg", b"never committed")
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
+
+
+def test_the_log_is_cleaned_while_it_grows_and_says_the_same(
+    owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "GENERATION_BYTES", 100_000)
+    monkeypatch.setattr(log_writer, "DEAD_MAX_BYTES", 300_000)
+    rng = random.Random(7)
+    for number in range(400):
+        path = f"queues/a/{number:04}.seg"
+        owner.write(path, rng.randbytes(9_000))
+        if number >= 20 and number % 10:
+            owner.recorded.remove(f"queues/a/{number - 20:04}.seg")
+        owner.commit()
+    with owner.database.connect() as link:
+        generations = owner.tables.generations(link)
+        stored = sum(
+            int(
+                link.execute(
+                    "SELECT pg_total_relation_size(%s)", (f"harebell.log_{each:010}",)
+                ).fetchone()[0]
+            )  # type: ignore[index]
+            for each in generations
+        )
+    live = sum(map(len, owner.contents().values()))
+    assert generations[0] > 1
+    assert len(generations) < generations[-1] / 2
+    assert stored < live * 1.5 + 900_000
+    assert _again(tmp_path, url) == owner.contents()
+
+
+def test_an_owner_that_was_deposed_commits_nothing(owner: Owner, tmp_path: Path, url: str) -> None:
+    owner.write("queues/a/1.seg", b"mine")
+    owner.commit()
+    other = Owner(tmp_path / "two", url, "two")
+    owner.write("queues/a/1.seg", b"late")
+    with pytest.raises(Deposed, match="another broker has claimed it"):
+        owner.commit()
+    assert not owner.ownership.holds()
+    other.write("queues/a/1.seg", b"next")
+    other.commit()
+    other.end()
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"next"}
+
+
+def test_a_deposed_owner_whose_epoch_is_not_checked_still_meets_a_taken_number(
+    owner: Owner, url: str
+) -> None:
+    """The number alone keeps the row of an old owner out, whatever the statement saw."""
+    with psycopg.connect(url, autocommit=True) as link:
+        newest = link.execute("SELECT max(number) FROM harebell.log_0000000001").fetchone()
+        assert newest is not None
+        link.execute("INSERT INTO harebell.log_0000000001 VALUES (%s, 99, 'x')", (newest[0] + 1,))
+    owner.write("queues/a/1.seg", b"mine")
+    with pytest.raises(Deposed):
+        owner.commit()
+
+
+def test_a_lost_connection_is_made_again_and_the_commit_is_there_once(
+    owner: Owner, postgresql: PostgresServer, tmp_path: Path, url: str
+) -> None:
+    for number in range(20):
+        owner.write("queues/a/1.seg", b"%04d" % number, 4 * number)
+        if number % 4 == 0:
+            postgresql.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name LIKE 'harebell%'"
+            )
+        owner.commit()
+    assert any("cannot commit, and try again" in line for line in owner.said)
+    assert _again(tmp_path, url) == {
+        "queues/a/1.seg": b"".join(b"%04d" % number for number in range(20))
+    }
+
+
+class Hasty(LogWriter):
+    """A writer whose connection breaks after the server has committed, before it has said so."""
+
+    breaks = True
+
+    def _insert_once(self, link: psycopg.Connection[object], contents: list[bytes]) -> None:
+        super()._insert_once(link, contents)
+        if self.breaks:
+            self.breaks = False
+            raise psycopg.OperationalError("the answer was lost")
+
+
+def test_a_commit_whose_answer_was_lost_is_read_back_and_not_made_twice(
+    owner: Owner, tmp_path: Path, url: str
+) -> None:
+    owner.writer.__class__ = Hasty
+    owner.write("queues/a/1.seg", b"once")
+    owner.commit()
+    owner.write("queues/a/1.seg", b"more", 4)
+    owner.commit()
+    with psycopg.connect(url) as link:
+        rows = link.execute("SELECT number FROM harebell.log_0000000001 ORDER BY 1").fetchall()
+    assert [number for (number,) in rows] == [1, 2, 3]
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"oncemore"}
+
+
+def test_a_server_that_has_lost_commits_deposes_the_owner(
+    owner: Owner, postgresql: PostgresServer, tmp_path: Path, url: str
+) -> None:
+    owner.write("queues/a/1.seg", b"kept")
+    owner.commit()
+    owner.write("queues/a/1.seg", b"lost")
+    owner.commit()
+    postgresql.execute(
+        "DELETE FROM harebell.log_0000000001 WHERE number = 3", url.rpartition("/")[2]
+    )
+    owner.writer.close()
+    owner.write("queues/a/1.seg", b"next")
+    with pytest.raises(Deposed, match="has lost confirmed commits"):
+        owner.commit()
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"kept"}
+
+
+def test_a_large_commit_is_several_rows_that_are_there_together(
+    owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "_ROW_BYTES", 1_000)
+    for number in range(10):
+        owner.write("queues/a/1.seg", bytes([number]) * 900, 900 * number)
+    owner.commit()
+    assert owner.writer.rows == 11
+    assert _again(tmp_path, url) == owner.contents()
+
+
+def test_a_row_that_is_missing_is_an_error_and_not_a_shorter_log(
+    owner: Owner, postgresql: PostgresServer, tmp_path: Path, url: str
+) -> None:
+    for number in range(4):
+        owner.write("queues/a/1.seg", b"%d" % number, number)
+        owner.commit()
+    postgresql.execute(
+        "DELETE FROM harebell.log_0000000001 WHERE number = 3", url.rpartition("/")[2]
+    )
+    with pytest.raises(StoreError, match="row 3 of the log is missing"):
+        Owner(tmp_path / "again", url, "again")
+
+
+def test_a_server_without_room_stalls_the_commit_which_succeeds_later(
+    owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inserts = LogWriter._insert_once
+
+    def full(writer: LogWriter, link: object, contents: list[bytes]) -> None:
+        raise psycopg.errors.DiskFull("could not extend file: No space left on device")
+
+    monkeypatch.setattr(LogWriter, "_insert_once", full)
+    owner.write("queues/a/1.seg", b"first")
+    with pytest.raises(OSError, match="No space left") as caught:
+        owner.commit()
+    assert caught.value.errno == errno.ENOSPC
+    monkeypatch.setattr(LogWriter, "_insert_once", inserts)
+    owner.write("queues/a/1.seg", b"second", 5)
+    owner.commit()
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
