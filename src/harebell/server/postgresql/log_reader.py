@@ -84,7 +84,7 @@ class LogReader:
         while not self._ended:
             count = 0
             # Rows are fetched one by one, because each is a commit and may be large.
-            rows = link.cursor(binary=True).stream(statement, (self.number, _ROWS))
+            rows: Any = link.cursor(binary=True).stream(statement, (self.number, _ROWS))
             # The connection can be used again when the rows are closed, after an error too.
             with contextlib.closing(rows):
                 for number, content in rows:
