@@ -9,7 +9,7 @@ recorded.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -217,14 +217,6 @@ class RecordedDefinitions(Definitions):
     def close(self) -> None:
         """Close the database."""
         self._definitions.close()
-
-
-def recorded(
-    files: Files, open_database: Callable[[Files], SqliteDefinitions], journal: Journal
-) -> tuple[RecordedFiles, RecordedDefinitions]:
-    """Return the files and the definitions of a cache, with their changes recorded."""
-    definitions = RecordedDefinitions(open_database(files), journal)
-    return RecordedFiles(files, journal), definitions
 
 
 def _lasts(path: str) -> bool:
