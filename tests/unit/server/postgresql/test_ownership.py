@@ -1,0 +1,69 @@
+"""When a store may be claimed, by the clock of the broker that looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harebell.server.postgresql.owned_store import note_claim, was_owner
+from harebell.server.postgresql.ownership import Seen, Watch
+
+LEASE_MS = 3_000
+
+
+def seen(beat: int, epoch: int = 1, *, released: bool = False) -> Seen:
+    return Seen(epoch, beat, released, "other", "", LEASE_MS, "store")
+
+
+def test_a_store_is_claimed_after_a_whole_lease_of_silence() -> None:
+    watch = Watch()
+    assert not watch.may_claim(seen(7), 100.0)
+    assert not watch.may_claim(seen(7), 103.0)
+    assert watch.may_claim(seen(7), 103.1)
+
+
+def test_a_renewal_and_a_claim_of_another_broker_begin_a_new_lease() -> None:
+    watch = Watch()
+    watch.may_claim(seen(7), 100.0)
+    assert not watch.may_claim(seen(8), 103.5)
+    assert not watch.may_claim(seen(8), 106.0)
+    assert not watch.may_claim(seen(8, epoch=2), 107.0)
+    assert not watch.may_claim(seen(8, epoch=2), 110.0)
+    assert watch.may_claim(seen(8, epoch=2), 110.1)
+
+
+def test_a_store_that_was_given_back_is_claimed_at_once() -> None:
+    assert Watch().may_claim(seen(7, released=True), 100.0)
+
+
+def test_after_the_server_was_away_the_lease_is_waited_for_again() -> None:
+    watch = Watch()
+    watch.may_claim(seen(7), 100.0)
+    watch.forget()
+    assert not watch.may_claim(seen(7), 200.0)
+    assert watch.may_claim(seen(7), 203.1)
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 5.0), st.booleans()), max_size=50))
+def test_a_standby_never_claims_within_a_lease_of_the_last_renewal(
+    looks: list[tuple[float, bool]],
+) -> None:
+    watch = Watch()
+    time, beat, renewed = 0.0, 0, 0.0
+    for passed, renews in looks:
+        time += passed
+        if renews:
+            beat += 1
+            renewed = time
+        if watch.may_claim(seen(beat), time):
+            assert time - renewed > LEASE_MS / 1_000
+
+
+def test_the_broker_of_a_data_directory_knows_the_store_that_it_owned(tmp_path: Path) -> None:
+    assert not was_owner(tmp_path, "store", 3)
+    note_claim(tmp_path, "store", 3)
+    assert was_owner(tmp_path, "store", 3)
+    assert not was_owner(tmp_path, "store", 4)
+    assert not was_owner(tmp_path, "another", 3)
