@@ -1,4 +1,8 @@
-"""A standalone cluster of Spark: a master and two workers, each a process of its own."""
+"""A standalone cluster of Spark: a master and two workers, each a process of its own.
+
+Each worker has an address of its own, because Spark makes no second attempt of a task on the same
+host.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from tests.spark.families import family
 
 _REGISTERED = "Successfully registered with master"
 _PATIENCE_S = 600.0
+_HOSTS = ("127.0.0.1", "127.0.0.2")
 
 
 @contextmanager
@@ -30,10 +35,10 @@ def standalone(
     port = free_port()
     master = f"spark://127.0.0.1:{port}"
     program = [str(installed_spark() / "bin" / "spark-class")]
-    at = ["--host", "127.0.0.1", "--webui-port", "0"]
-    leader = [*program, "org.apache.spark.deploy.master.Master", *at, "--port", str(port)]
-    worker = [*program, "org.apache.spark.deploy.worker.Worker", *at]
-    worker += ["--cores", str(cores), "--memory", memory, master]
+    leader = [*program, "org.apache.spark.deploy.master.Master", "--port", str(port)]
+    worker = [*program, "org.apache.spark.deploy.worker.Worker"]
+    worker += ["--cores", str(cores), "--memory", memory]
+    commands = [(_HOSTS[0], leader), *((host, worker) for host in _HOSTS)]
     environment = environment | {
         "SPARK_HOME": str(installed_spark()),
         "SPARK_WORKER_DIR": str(directory / "work"),
@@ -42,8 +47,11 @@ def standalone(
     }
     logs = [directory / f"{name}.log" for name in ("leader", "one", "other")]
     with ExitStack() as running:
-        for command, log in zip((leader, worker, worker), logs, strict=True):
-            running.enter_context(family(command, log, environment, directory))
+        for (host, command), log in zip(commands, logs, strict=True):
+            words = [*command, "--host", host, "--webui-port", "0"]
+            words += [] if command is leader else [master]
+            here = environment | {"SPARK_LOCAL_IP": host}
+            running.enter_context(family(words, log, here, directory))
         registered = eventually(
             lambda: all(_REGISTERED in log.read_text() for log in logs[1:]), _PATIENCE_S
         )

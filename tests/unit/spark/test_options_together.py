@@ -236,6 +236,15 @@ def test_a_schema_is_for_json() -> None:
     assert right(schema="id INT", bodyFormat="JSON").body_schema == "id INT"
 
 
+@pytest.mark.parametrize("delivery", ["at-least-once", "at-most-once"])
+def test_the_connections_of_tasks_are_not_limited_where_they_have_none(delivery: str) -> None:
+    assert right(maxConnections="2").max_connections == 2
+    assert wrong(maxConnections="2", delivery=delivery) == (
+        f"the options maxConnections and delivery={delivery} exclude each other: over plain AMQP "
+        "the driver alone connects to the broker"
+    )
+
+
 @pytest.mark.parametrize("name", ["avro", "protobuf"])
 def test_avro_and_protobuf_are_answered_with_the_way_to_do_it(name: str) -> None:
     assert wrong(bodyFormat=name) == (

@@ -340,6 +340,11 @@ def _check(options: Options) -> None:
             f"the options superStream and delivery={options.delivery} exclude each other: the "
             "partitions of a super stream are streams, which are read exactly once"
         )
+    if options.max_connections is not None and options.delivery in (AT_MOST_ONCE, AT_LEAST_ONCE):
+        raise OptionError(
+            f"the options maxConnections and delivery={options.delivery} exclude each other: over "
+            "plain AMQP the driver alone connects to the broker"
+        )
     if options.body_schema is not None and options.body_format != JSON:
         raise OptionError("the option schema describes JSON bodies: add bodyFormat=json")
     if not options.discovers and options.exchange is None:
