@@ -1,4 +1,7 @@
-"""Spark's declarative pipelines over queues: the project of the template, run as it is."""
+"""Spark's declarative pipelines over queues: the project of the template, run as it is.
+
+`make test` runs it once, as an example (`test_examples`).
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,7 @@ def run(project: Path, broker: RunningBroker) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 @pytest.mark.timeout(1_000)
 def test_the_project_stores_every_order_once_over_two_runs(tmp_path: Path) -> None:
     project = tmp_path / "shop"

@@ -45,39 +45,44 @@ class ConnectionSettings:
     wait: float
 
 
+_Key = tuple[URL, ConnectionSettings]
+
+
 class _Kept:
-    """The connections of this process that no task uses."""
+    """The connections of this process that no task uses, each with a timer that closes it."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._idle: dict[tuple[URL, ConnectionSettings], tuple[BrokerConnection, object]] = {}
+        self._idle: dict[_Key, tuple[BrokerConnection, threading.Timer]] = {}
 
     def take(self, url: URL, settings: ConnectionSettings) -> BrokerConnection:
         with self._guard:
             found = self._idle.pop((url, settings), None)
-        if found is not None:
-            return found[0]
-        return BrokerConnection(url, settings.timeout, settings.name, settings.wait)
+        if found is None:
+            return BrokerConnection(url, settings.timeout, settings.name, settings.wait)
+        found[1].cancel()
+        return found[0]
 
     def put(self, url: URL, settings: ConnectionSettings, connection: BrokerConnection) -> None:
-        since = object()
-        with self._guard:
-            before = self._idle.pop((url, settings), None)
-            self._idle[url, settings] = connection, since
-        if before is not None:
-            before[0].abandon()
-        timer = threading.Timer(SPARK_IDLE_CONNECTION_SECONDS, self._close, (url, settings, since))
+        key = url, settings
+        timer = threading.Timer(SPARK_IDLE_CONNECTION_SECONDS, self._close, (key, connection))
         timer.daemon = True
-        timer.start()
-
-    def _close(self, url: URL, settings: ConnectionSettings, since: object) -> None:
-        """Close a connection, unless a task has used it since."""
         with self._guard:
-            found = self._idle.get((url, settings))
-            if found is None or found[1] is not since:
+            before = self._idle.pop(key, None)
+            self._idle[key] = connection, timer
+        timer.start()
+        if before is not None:
+            before[1].cancel()
+            before[0].abandon()
+
+    def _close(self, key: _Key, connection: BrokerConnection) -> None:
+        """Close a connection, unless a task has taken it."""
+        with self._guard:
+            found = self._idle.get(key)
+            if found is None or found[1] is not threading.current_thread():
                 return
-            del self._idle[url, settings]
-        found[0].abandon()
+            del self._idle[key]
+        connection.abandon()
 
 
 _KEPT = _Kept()
