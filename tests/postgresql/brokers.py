@@ -89,6 +89,10 @@ class StoreBroker:
         path = self._home / "log"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def has_logged(self, text: str) -> bool:
+        """Whether it has printed this."""
+        return text in self.log
+
     def start(self) -> None:
         """Start it; it serves when it owns the store."""
         with (self._home / "log").open("ab") as log:

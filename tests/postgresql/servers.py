@@ -125,6 +125,7 @@ class PostgresServer:
         self._data = self.home / "data"
         self._process: subprocess.Popen[bytes] | None = None
         self._standbys: list[PostgresServer] = []
+        self._followed = following
         try:
             if self._user:
                 owner = pwd.getpwnam(self._user)
@@ -338,15 +339,21 @@ class PostgresServer:
         return bool(self.execute(f"{row} = '{name}'"))
 
     def requires_standby(self, *names: str) -> None:
-        """From now on a commit waits for one of these standbys; for none of them without names."""
-        listed = ", ".join(f'"{name}"' for name in names)
+        """From now on a commit waits for one of these standbys; for none of them without names.
+
+        On a standby it counts once that is promoted; "*" is any.
+        """
+        listed = ", ".join(name if name == "*" else f'"{name}"' for name in names)
         self.set(synchronous_standby_names=f"ANY 1 ({listed})" if names else "")
-        if names:
+        if names and self._followed is None:
             waiting = "SELECT 1 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"
             assert eventually(lambda: self.execute(waiting)), f"none of {names} is synchronous"
 
     def promote(self) -> None:
-        """Make this standby a primary, and wait until it is one."""
+        """Make this standby a primary, and wait until it is one. It has to be removed by itself."""
+        assert self._followed is not None, f"{self.name} is no standby"
+        self._followed._standbys.remove(self)
+        self._followed = None
         self.execute("SELECT pg_promote(true, 60)")
         assert not self.execute("SELECT pg_is_in_recovery()")[0][0], self.log
 

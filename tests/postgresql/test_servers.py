@@ -67,6 +67,8 @@ def test_a_commit_waits_for_the_standby_that_is_then_promoted() -> None:
             primary.execute("INSERT INTO t VALUES (3)", "d")
         primary.kill()
         standby.promote()
+    # It has outlasted its primary.
+    with standby:
         assert standby.execute("SELECT n FROM t ORDER BY n", "d") == [(1,), (2,), (3,)]
         standby.execute("INSERT INTO t VALUES (4)", "d")
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from random import Random
 
 from tests.model.peer import m
@@ -82,17 +83,25 @@ class Load:
             link.ask(method, m.QueueDeclareOk)
         link.goodbye()
 
-    def run(self, port: int, end_at: float, kill: Callable[[], None] | None = None) -> bool:
+    def run(
+        self,
+        port: int,
+        end_at: float,
+        kill: Callable[[], None] | None = None,
+        meanwhile: Sequence[tuple[float, Callable[[], object]]] = (),
+    ) -> bool:
         """Publish and consume until the broker is gone, and read what it had said before.
 
         Args:
             port: where it listens.
             end_at: when to call `kill`, or without one to leave it alone (`time.monotonic()`).
             kill: ends the broker.
+            meanwhile: what else to do while clients work, and when, in order of time.
 
         Returns:
             Whether the broker went.
         """
+        waiting = deque(meanwhile)
         self.lives += 1
         self.ledger.restarts()
         everybody: list[Publisher | Consumer] = []
@@ -112,6 +121,9 @@ class Load:
                     break
                 kill()
                 killed = True
+            while waiting and time.monotonic() >= waiting[0][0]:
+                waiting.popleft()[1]()
+            living = [each for each in living if each.link.alive]
             links = [each.link for each in living]
             for link in select.select(links, [], [], _POLL_SECONDS)[0]:
                 link.read()
@@ -119,6 +131,8 @@ class Load:
                 for each in living:
                     each.step()
         self._leave(everybody)
+        for _, action in waiting:
+            action()
         return not living
 
     def _leave(self, everybody: list[Publisher | Consumer]) -> None:

@@ -220,7 +220,9 @@ class Link:
     def goodbye(self) -> None:
         """Close as one should, so that the broker knows it when this returns."""
         self.send(call(0, m.ConnectionClose(200, "done")))
-        while self.alive:
+        while self.alive and not any(
+            isinstance(each, m.ConnectionCloseOk) for each in self.methods
+        ):
             self.read()
         self.close()
 

@@ -1,0 +1,282 @@
+"""A broker over PostgreSQL keeps what it confirmed, and says in a sentence what is wrong."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harebell.client import blocking
+from tests.patience import eventually
+from tests.postgresql.brokers import StoreBroker, owner_of
+from tests.postgresql.history import History
+from tests.postgresql.servers import USER, PostgresServer, fresh_database
+from tests.relay import relay
+from tests.running import command, environment
+
+_ENDS_SECONDS = 30.0
+
+
+@pytest.fixture(scope="module")
+def replicated() -> Iterator[PostgresServer]:
+    """A primary that waits for its standby."""
+    with PostgresServer() as primary:
+        primary.standby("standby1")
+        primary.requires_standby("standby1")
+        yield primary
+
+
+def _administer(broker: StoreBroker, *arguments: str) -> str:
+    done = subprocess.run(
+        [command(), *arguments],
+        capture_output=True,
+        text=True,
+        env=environment({"HAREBELL_DATA_DIR": str(broker.data_dir)}),
+        timeout=_ENDS_SECONDS,
+        check=True,
+    )
+    return done.stdout
+
+
+def _url(broker: StoreBroker, user: str = "guest", password: str = "guest") -> str:
+    return f"amqp://{user}:{password}@127.0.0.1:{broker.port}/%2F"
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def test_everything_is_there_again_after_the_loss_of_the_machine(
+    postgresql: PostgresServer, database: str
+) -> None:
+    with StoreBroker("a", postgresql.url(database)) as broker:
+        broker.wait_until_it_serves()
+        _administer(broker, "users", "add", "ann", "secret")
+        _administer(broker, "permissions", "set", "ann", ".*", ".*", ".*")
+        with blocking.connect(_url(broker)) as connection:
+            channel = connection.channel()
+            for name, kind in (("q", "classic"), ("s", "stream"), ("leased", "classic")):
+                channel.declare_queue(name, durable=True, arguments={"x-queue-type": kind})
+            channel.declare_exchange("x", "topic", durable=True)
+            channel.bind_queue("q", "x", "a.*")
+            for number in range(10):
+                body = b"%d" % number
+                channel.publish(body, exchange="x", routing_key="a.b", delivery_mode=2)
+                channel.publish(body, routing_key="s", delivery_mode=2)
+                channel.publish(body, routing_key="leased", delivery_mode=2)
+            lease = channel.lease_open("leased", "g")
+            claim = channel.lease_claim("leased", "g", lease.epoch, 4)
+            assert channel.lease_claim("leased", "g", lease.epoch, 3).messages == 3
+            assert channel.lease_commit("leased", "g", lease.epoch, 1) == claim.messages
+            with connection.channel().transaction() as transacted:
+                for _ in range(3):
+                    message = transacted.get("q")
+                    assert message is not None
+                    message.ack()
+                transacted.publish(b"moved", routing_key="q", delivery_mode=2)
+        broker.forget()
+        broker.start()
+        broker.wait_until_it_serves()
+        with blocking.connect(_url(broker, "ann", "secret")) as connection:
+            channel = connection.channel()
+            found = channel.lease_open("leased", "g")
+            assert (found.epoch, found.committed, found.last) == (2, 1, 2)
+            bodies = []
+            while (message := channel.get("q", no_ack=True)) is not None:
+                bodies.append(message.body)
+            assert bodies == [b"%d" % number for number in range(3, 10)] + [b"moved"]
+            assert channel.declare_queue("s", passive=True).message_count == 10
+            channel.publish(b"again", exchange="x", routing_key="a.c", delivery_mode=2)
+            last = channel.get("q", no_ack=True)
+            assert last is not None
+            assert last.body == b"again"
+        assert broker.stop() == 0
+        assert "Traceback" not in broker.log
+
+
+def test_nothing_is_lost_when_the_answer_to_a_commit_is(
+    postgresql: PostgresServer, database: str
+) -> None:
+    marker = b"the answer to this one is lost"
+    with relay(postgresql.port) as between:
+        url = postgresql.url(database, port=between.port)
+        with StoreBroker("a", url) as broker:
+            broker.wait_until_it_serves()
+            with blocking.connect(_url(broker)) as connection:
+                channel = connection.channel()
+                channel.declare_queue("q", durable=True)
+                for number in range(5):
+                    made = between.made
+                    body = marker + b"%d" % number
+                    between.cut_at = body
+                    channel.publish(body, routing_key="q", delivery_mode=2)
+                    assert not between.cut_at, "the commit went another way"
+                    assert between.made > made, "the broker kept a connection that was cut"
+            broker.forget()
+            broker.start()
+            broker.wait_until_it_serves()
+            with blocking.connect(_url(broker)) as connection:
+                channel = connection.channel()
+                found = [channel.get("q", no_ack=True) for _ in range(6)]
+                bodies = [each.body for each in found if each is not None]
+                assert bodies == [marker + b"%d" % number for number in range(5)]
+
+
+def test_a_restart_of_the_database_only_delays_confirms() -> None:
+    with PostgresServer() as server, fresh_database(server, "d"):
+        history = History(3)
+        with StoreBroker("a", server.url("d"), lease_ms=20_000) as broker:
+            broker.wait_until_it_serves()
+            history.load.declare(broker.port)
+            now = time.monotonic()
+            meanwhile = [(now + 0.3, server.restart), (now + 1.5, server.kill)]
+            went = history.load.run(
+                broker.port, now + 4, meanwhile=[*meanwhile, (now + 2.0, server.start)]
+            )
+            assert not went, broker.log
+            history.drain(broker.port)
+            assert broker.stop() == 0
+
+
+def test_a_statement_timeout_and_many_connections_of_others_lose_nothing(
+    postgresql: PostgresServer, database: str
+) -> None:
+    name = "impatient"
+    postgresql.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'p'")
+    postgresql.execute(f"GRANT CREATE ON DATABASE {database} TO {name}")
+    for setting in ("statement_timeout = '1ms'", "lock_timeout = '1ms'"):
+        postgresql.execute(f"ALTER ROLE {name} SET {setting}")
+    history = History(4)
+    url = postgresql.url(database, user=name, password="p")
+    with StoreBroker("a", url) as broker:
+        broker.wait_until_it_serves()
+        history.load.declare(broker.port)
+        assert not history.load.run(broker.port, time.monotonic() + 0.5)
+        # Its connections stay; new ones are refused.
+        postgresql.execute(f"ALTER ROLE {name} CONNECTION LIMIT 0")
+        assert not history.load.run(broker.port, time.monotonic() + 0.5)
+        broker.kill()
+        broker.start()
+        assert eventually(lambda: "too many connections for role" in broker.log)
+        assert broker.running
+        postgresql.execute(f"ALTER ROLE {name} CONNECTION LIMIT -1")
+        broker.wait_until_it_serves()
+        history.drain(broker.port)
+
+
+# --- wrong settings ------------------------------------------------------------------------------
+
+
+def _refused(url: str, *flags: str) -> str:
+    """What a broker says that does not start; one sentence."""
+    with StoreBroker("a", url, flags) as broker:
+        code = broker.ended(_ENDS_SECONDS)
+        assert code not in (0, -9), broker.log
+        assert "Traceback" not in broker.log
+        errors = [line for line in broker.log.splitlines() if line.startswith("Error:")]
+    assert len(errors) == 1, errors
+    return errors[0]
+
+
+def test_a_wrong_password_is_said(postgresql: PostgresServer, database: str) -> None:
+    said = _refused(postgresql.url(database, password="wrong"))
+    assert "password authentication failed for user" in said
+    assert "wrong" not in said
+
+
+def test_a_database_that_does_not_exist_is_said(postgresql: PostgresServer) -> None:
+    assert 'database "nowhere" does not exist' in _refused(postgresql.url("nowhere"))
+
+
+def test_missing_rights_are_said_with_what_to_grant(
+    postgresql: PostgresServer, database: str
+) -> None:
+    postgresql.execute("CREATE ROLE poor LOGIN PASSWORD 'p'")
+    said = _refused(postgresql.url(database, user="poor", password="p"))
+    assert "permission denied" in said
+    assert "CREATE on the database" in said
+
+
+@pytest.mark.parametrize(
+    ("role_setting", "flags", "sentence"),
+    [
+        ("synchronous_commit = off", (), "synchronous_commit is off"),
+        ("synchronous_commit = local", ("--durability=replicated",), "'local'"),
+        ("synchronous_commit = remote_write", ("--durability=replicated",), "'remote_write'"),
+    ],
+)
+def test_a_commit_that_is_worth_less_is_said(
+    replicated: PostgresServer, role_setting: str, flags: tuple[str, ...], sentence: str
+) -> None:
+    with fresh_database(replicated, "d"):
+        replicated.execute(f"ALTER ROLE {USER} SET {role_setting}")
+        try:
+            assert sentence in _refused(replicated.url("d"), *flags)
+        finally:
+            replicated.execute(f"ALTER ROLE {USER} RESET ALL")
+
+
+def test_a_replicated_store_without_a_synchronous_standby_is_said(
+    postgresql: PostgresServer, database: str
+) -> None:
+    said = _refused(postgresql.url(database), "--durability=replicated")
+    assert "synchronous_standby_names is empty" in said
+
+
+def test_a_server_without_fsync_is_said() -> None:
+    with PostgresServer(settings={"fsync": "off"}) as server, fresh_database(server, "d"):
+        assert "fsync = on" in _refused(server.url("d"))
+
+
+def test_a_broker_says_what_its_confirms_are_worth(
+    replicated: PostgresServer, postgresql: PostgresServer, database: str
+) -> None:
+    with StoreBroker("a", postgresql.url(database)) as broker:
+        broker.wait_until_it_serves()
+        assert "a confirm means committed and synced on this server alone" in broker.log
+    flags = ["--durability=replicated"]
+    with fresh_database(replicated, "d"), StoreBroker("a", replicated.url("d"), flags) as broker:
+        broker.wait_until_it_serves()
+        assert "committed on this server and on its standbys" in broker.log
+
+
+def test_two_stores_of_one_database_do_not_meet(postgresql: PostgresServer, database: str) -> None:
+    url = postgresql.url(database)
+    with StoreBroker("a", url) as one, StoreBroker("b", url, ["--storage-schema=other"]) as other:
+        one.wait_until_it_serves()
+        other.wait_until_it_serves()
+        with blocking.connect(_url(one)) as connection:
+            connection.channel().declare_queue("q", durable=True)
+        assert "q" in _administer(one, "queues", "list")
+        assert "q" not in _administer(other, "queues", "list").split()
+
+
+def test_a_planned_stop_hands_over_at_once(postgresql: PostgresServer, database: str) -> None:
+    url = postgresql.url(database)
+    with StoreBroker("a", url, lease_ms=20_000) as one:
+        one.wait_until_it_serves()
+        with StoreBroker("b", url, lease_ms=20_000) as other:
+            assert eventually(lambda: "standing by" in other.log)
+            began = time.monotonic()
+            assert one.stop() == 0
+            assert owner_of([other]) is other
+            # Far less than the lease.
+            assert time.monotonic() - began < 10
+            one.start()
+            assert eventually(lambda: one.log.count("b@localhost owns the store"))
+            # It has nothing to end.
+            assert one.stop() in (0, -signal.SIGTERM)
+
+
+def test_the_password_of_the_database_is_in_no_log(
+    postgresql: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with StoreBroker("a", postgresql.url(database), [f"--log-file={log}"]) as broker:
+        broker.wait_until_it_serves()
+        shown = broker.log + _administer(broker, "status", "--json")
+        assert broker.stop() == 0
+    assert "correct" not in shown + log.read_text()
