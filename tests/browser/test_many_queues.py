@@ -10,9 +10,10 @@ from playwright.sync_api import Browser, expect
 from tests.browser.browsing import window
 from tests.browser.traffic import Site, serving
 
-QUEUES = 5000
-ROWS_MAX = 80
-PAUSE_MS = 500
+QUEUES = 10_000
+ROWS_MAX = 60
+PAUSE_MS = 400
+"""The machine may be busy with other tests; alone it has no task of 50 ms."""
 _WATCH = """() => {
   window.pauses = [];
   new PerformanceObserver(list => list.getEntries().forEach(each => pauses.push(each.duration)))
@@ -37,16 +38,16 @@ def crowded() -> Iterator[Site]:
         yield site
 
 
-def test_5000_queues_scroll_without_a_pause(browser: Browser, crowded: Site) -> None:
+def test_10000_queues_scroll_without_a_pause(browser: Browser, crowded: Site) -> None:
     with window(browser, crowded.base) as opened:
         opened.enter()
         page = opened.page
         opened.show("queues", "Queues")
-        expect(page.get_by_text("5,000 queues")).to_be_visible()
+        expect(page.get_by_text("10,000 queues")).to_be_visible()
         expect(page.get_by_role("link", name="queue 00000")).to_be_visible()
         page.evaluate(_WATCH)
         page.evaluate(_SCROLL)
-        expect(page.get_by_role("link", name="queue 04999")).to_be_visible()
+        expect(page.get_by_role("link", name="queue 09999")).to_be_visible()
         assert page.locator(".body .row").count() < ROWS_MAX
         pauses = page.evaluate("window.pauses")
         assert max(pauses, default=0) < PAUSE_MS, pauses

@@ -17,9 +17,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from harebell.cli.demo.flights import AIRPORTS, flights
-from tests.cli.conftest import run_harebell
+from harebell.client.blocking import connect
+from tests.cli.conftest import done, run_harebell
 from tests.ports import free_port
-from tests.running import command, environment, running_broker
+from tests.running import RunningBroker, command, environment, running_broker
 
 _SECONDS = 120
 
@@ -151,3 +152,16 @@ def test_the_flights_are_those_of_the_data_set() -> None:
     assert sum(flight["dep_delay"] is None for flight in found) == 521
     first = {"day": 1, "hour": 5, "carrier": "UA", "flight": 1545, "origin": "EWR"}
     assert found[0] == first | {"dest": "IAH", "dep_delay": 2, "distance": 1400}
+
+
+def test_a_job_is_followed_on_a_terminal(broker: RunningBroker, tmp_path: Path) -> None:
+    for queue in ("left.side", "right.side"):
+        done(broker, "queues", "declare", queue)
+    with connect(broker.address()) as link:
+        link.channel().publish_many([b"1", b"2", b"3"], routing_key="left.side")
+    words = ("queues", "move", "left.side", "body < 3", "--to-queue", "right.side")
+    place = ("--data-dir", str(broker.data_dir))
+    with terminal(*words, *place, directory=tmp_path) as shown:
+        text = shown.read_until(r"job \d+ is done: 2 of 2 messages")
+        assert shown.process.wait(_SECONDS) == 0
+        assert "Traceback" not in text

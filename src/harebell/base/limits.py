@@ -558,6 +558,12 @@ SPARK_SERVER_STOP_SECONDS = 60.0
 """Time that it has to end."""
 SPARK_MEMORY_BYTES = 1_610_612_736
 """Memory that a session on this machine takes, with its Python processes."""
+PROGRESS_AFTER_SECONDS = 2.0
+"""How long a command takes before it shows how far it is."""
+PROGRESS_EVERY_SECONDS = 0.25
+"""How often it shows that."""
+JOB_LOOK_SECONDS = 0.25
+"""How often a command on a terminal looks how far the job is that it has started."""
 DEMO_SECONDS = 20.0
 """How long the publisher of `harebell demo` takes on a terminal, for people who watch it."""
 DEMO_CHUNK_FLIGHTS = 200

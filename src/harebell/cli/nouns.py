@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +20,11 @@ import click
 
 from harebell.admin.catalog import Noun
 from harebell.admin.command import REQUIRED, Command, Form, Parameter
-from harebell.base.limits import CONTROL_COMMAND_SECONDS
+from harebell.base.limits import CONTROL_COMMAND_SECONDS, JOB_LOOK_SECONDS
 from harebell.base.names import did_you_mean
 from harebell.base.printable import printable
 from harebell.cli.completed_names import names
+from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
 from harebell.server.config.settings import BY_NAME
@@ -46,6 +48,10 @@ _SYNONYMS = (
     {"list", "ls", "show"},
 )
 """Synonyms of action names; if several are actions of a noun, the first by name is used."""
+
+
+_BEGIN_JOBS = ("queues.move", "queues.copy", "queues.remove", "queues.retry")
+_DONE = "done"
 
 
 class NounGroup(click.Group):
@@ -296,6 +302,8 @@ def action_of(command: Command) -> Verb:
             broker.print_done({command.noun.name: answer}, command.sentence(given, answer))
         elif command.done:
             broker.print_done(answer, command.sentence(given, answer))
+            if command.name in _BEGIN_JOBS and sys.stderr.isatty() and not as_json:
+                follow_job(broker, answer["id"])
         else:
             if isinstance(answer, dict):
                 broker.print_object(answer)
@@ -310,6 +318,26 @@ def action_of(command: Command) -> Verb:
     return Verb(
         command.verb, callback=run, params=[*options, *broker_options()], help=command.summary
     )
+
+
+def follow_job(broker: RunningBroker, number: int) -> None:
+    """Show on a terminal how far a job is, until it ends; Ctrl-C leaves it running.
+
+    Raises:
+        Failure: the job has failed, or was cancelled.
+    """
+    try:
+        with Progress(f"job {number}") as progress:
+            while not (job := broker.ask("jobs.show", {"id": number}))["ended"]:
+                progress.at(job["examined"], job["messages"])
+                time.sleep(JOB_LOOK_SECONDS)
+    except KeyboardInterrupt:
+        echo(f"job {number} goes on: `harebell jobs cancel {number}` ends it", err=True)
+        raise
+    text = f"job {number} is {job['state']}: {job['done']:,} of {job['selected']:,} messages"
+    if job["state"] != _DONE:
+        raise Failure(f"{text}; {job['problem']}" if job["problem"] else text)
+    echo(text)
 
 
 def _chosen(command: Command, names: tuple[str, ...]) -> tuple[str, ...]:

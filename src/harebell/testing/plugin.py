@@ -17,6 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from harebell.testing.running import RunningBroker
+    from harebell.testing.spares import Spares
     from harebell.testing.virtual import VirtualBroker
 
 MARK = "harebell"
@@ -31,12 +32,22 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-@pytest.fixture
-def harebell_broker(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
-    """A broker in a process of its own, new for each test."""
-    from harebell.testing.running import RunningBroker
+@pytest.fixture(scope="session")
+def _harebell_spares() -> Iterator[Spares]:
+    """Brokers that start before a test asks for them."""
+    from harebell.testing.spares import Spares
 
-    with RunningBroker(**_settings(request)) as broker:
+    spares = Spares()
+    yield spares
+    spares.close()
+
+
+@pytest.fixture
+def harebell_broker(
+    request: pytest.FixtureRequest, _harebell_spares: Spares
+) -> Iterator[RunningBroker]:
+    """A broker in a process of its own, new for each test."""
+    with _harebell_spares.take(_settings(request)) as broker:
         request.node.stash.setdefault(_LOG, []).append(broker)
         yield broker
 

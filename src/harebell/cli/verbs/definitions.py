@@ -12,6 +12,7 @@ import click
 from harebell.admin.catalog import DEFINITIONS
 from harebell.base.limits import CONTROL_IMPORT_SECONDS
 from harebell.cli.nouns import RunningBroker, broker_options
+from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, Verb, WrongUsage, echo
 
 _STANDARD = "-"
@@ -24,7 +25,8 @@ def _export(
     import msgspec
 
     broker = RunningBroker(data_dir, config_file, as_json)
-    answer = broker.ask("definitions.export", _only(vhost))
+    with Progress("exporting definitions"):
+        answer = broker.ask("definitions.export", _only(vhost))
     data = msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n"
     if file == _STANDARD:
         echo(data.decode(), nl=False)
@@ -54,7 +56,8 @@ def _import(
         raise Failure(f"{file}: {error}") from None
     broker = RunningBroker(data_dir, config_file, as_json)
     given = {"definitions": document, **_only(vhost)}
-    imported = broker.ask("definitions.import", given, CONTROL_IMPORT_SECONDS)
+    with Progress(f"importing {file}"):
+        imported = broker.ask("definitions.import", given, CONTROL_IMPORT_SECONDS)
     broker.print_done(imported, f"imported: {imported['imported']}")
     for sentence in imported["left_out"]:
         echo(f"left out: {sentence}", err=True)

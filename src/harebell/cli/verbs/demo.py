@@ -56,7 +56,7 @@ _LONG_SECONDS = 3600
     help="Keep the broker until Ctrl-C.  [default: stay on a terminal]",
 )
 def demo(path: Path, seconds: float | None, with_spark: bool | None, stay: bool | None) -> None:
-    """Send a month of flights through a broker of its own, and draw what they say.
+    """Send a month of flights through a broker, and draw what they say.
 
     27,004 departures from New York are published with confirms to a topic exchange, which routes
     them to queues of three airports and a stream. Consumers add up the delays, Spark does so too

@@ -11,6 +11,7 @@ from harebell.base.limits import LAKE_SMALL_FILE_BYTES, TIER_CHARACTERS
 from harebell.cli.link import url_flag
 from harebell.cli.nouns import NounGroup
 from harebell.cli.piping import sentences
+from harebell.cli.progress import Progress
 from harebell.cli.shipped import address_of
 from harebell.cli.verb import WrongUsage, echo
 
@@ -33,10 +34,10 @@ def compact(table: str, catalog: str | None, warehouse: str) -> None:
     if catalog is None:
         if warehouse:
             raise WrongUsage("--warehouse belongs to --catalog")
-        with sentences():
+        with sentences(), Progress(f"merging small files of {table}"):
             removed, added = _delta(Path(table))
     else:
-        with sentences():
+        with sentences(), Progress(f"merging small files of {table}"):
             removed, added = _iceberg(table, catalog, warehouse)
     echo(f"{removed} small files of {table} merged into {added}")
 

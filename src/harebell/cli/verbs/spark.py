@@ -12,6 +12,7 @@ import click
 from harebell.base.limits import SPARK_SERVER_IDLE_SECONDS
 from harebell.cli.findings import print_findings
 from harebell.cli.nouns import NounGroup
+from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, echo
 from harebell.spark.runtime.java import SessionError
 
@@ -47,7 +48,8 @@ def doctor(master: str | None, start: bool, as_json: bool) -> None:
     """
     from harebell.spark.runtime.doctor import examine
 
-    found = _needs_spark(lambda: list(examine(master, start=start)))
+    with Progress("looking at Spark"):
+        found = _needs_spark(lambda: list(examine(master, start=start)))
     print_findings(found, as_json=as_json)
 
 
@@ -63,7 +65,8 @@ def warm(again: bool, as_json: bool) -> None:
         return make_archive(rebuild=again)
 
     begun = time.monotonic()
-    archive, made = _needs_spark(make)
+    with Progress("making the archive"):
+        archive, made = _needs_spark(make)
     seconds = time.monotonic() - begun
     if as_json:
         click.echo(
@@ -90,7 +93,8 @@ def start(master: str | None, idle: float, as_json: bool) -> None:
     from harebell.spark.runtime.session_server import start_server
 
     begun = time.monotonic()
-    server, fresh = _needs_spark(lambda: start_server(idle, master))
+    with Progress("starting the Spark server"):
+        server, fresh = _needs_spark(lambda: start_server(idle, master))
     if as_json:
         echo(json.dumps(_described(server) | {"started_now": fresh}))
         return

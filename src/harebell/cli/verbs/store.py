@@ -14,6 +14,7 @@ import click
 from harebell.base.errors import DiskError, StoreError
 from harebell.base.limits import EXIT_DISK
 from harebell.base.printable import printable
+from harebell.cli.progress import Progress
 from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, echo
 from harebell.cli.verbs.status import size_text
 
@@ -44,10 +45,12 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
             _check_readable(directory)
         with _survey(directory, mend=action == REPAIR) as (survey, complaints):
             found = []
-            for holding in survey.holdings(vhost=vhost, queue=queue):
-                found.append(holding)
-                if action == DUMP and holding.kind != "transactions":
-                    _dump(survey, holding)
+            with Progress(f"reading {directory}, queues") as progress:
+                for holding in survey.holdings(vhost=vhost, queue=queue):
+                    found.append(holding)
+                    progress.at(len(found))
+                    if action == DUMP and holding.kind != "transactions":
+                        _dump(survey, holding)
             unread = _print_unread(found)
             if action == DUMP:
                 damage = _print_damage(found, complaints, survey.remarks, err=True)
@@ -71,7 +74,7 @@ def _check_readable(directory: Path) -> None:
     Raises:
         DiskError: a read failed.
     """
-    with _survey(directory, mend=False) as (survey, _):
+    with _survey(directory, mend=False) as (survey, _), Progress(f"reading {directory}"):
         unread = [text for holding in survey.holdings() for text in holding.unread]
     if unread:
         raise DiskError("\n".join([*unread, "nothing was changed: copy the disk first"]))

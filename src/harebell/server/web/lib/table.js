@@ -9,7 +9,7 @@ import { repeat } from "./poll.js";
 
 const ROW_PX = 36;
 const PAGE_ROWS = 100;
-const AHEAD_ROWS = 12;
+const AHEAD_ROWS = 6;
 const SETTLE_MS = 60;
 const TYPING_MS = 250;
 
@@ -85,9 +85,26 @@ function Row({ row, index, columns }) {
     ${columns.map(
       (column) => html`<div role="cell" key=${column.label}
       class=${`cell ${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}>
-      ${row ? column.cell(row) : "…"}</div>`,
+      ${column.cell(row)}</div>`,
     )}
   </div>`;
+}
+
+// Rows that are not known yet are not drawn: only the lines of the table are there. A row that has
+// not changed keeps its elements, which are not compared again.
+function useDrawn(columns) {
+  const drawn = useRef({ columns: null, rows: new Map() }).current;
+  if (drawn.columns !== columns) {
+    drawn.columns = columns;
+    drawn.rows = new Map();
+  }
+  return (slot, row, index) => {
+    const before = drawn.rows.get(slot);
+    if (before?.row === row && before.index === index) return before.element;
+    const element = html`<${Row} key=${slot} row=${row} index=${index} columns=${columns} />`;
+    drawn.rows.set(slot, { row, index, element });
+    return element;
+  };
 }
 
 function widths(columns) {
@@ -146,11 +163,14 @@ export function Table({
       by: column.sort,
       reverse: old.by === column.sort ? !old.reverse : Boolean(column.number),
     }));
-  const indexes = [];
-  for (let at = span.first; at < Math.min(span.last, total); at += 1) indexes.push(at);
   // Rows that leave the view become those that enter it.
   const pool = 2 ** Math.ceil(Math.log2(Math.max(64, span.last - span.first)));
-  const rowOf = (at) => list.pages.get(Math.floor(at / PAGE_ROWS))?.[at % PAGE_ROWS];
+  const draw = useDrawn(columns);
+  const rows = [];
+  for (let at = span.first; at < Math.min(span.last, total); at += 1) {
+    const row = list.pages.get(Math.floor(at / PAGE_ROWS))?.[at % PAGE_ROWS];
+    if (row) rows.push(draw(at % pool, row, at));
+  }
   const style = {
     "--columns": widths(columns),
     "--few": widths(columns.filter(({ wide }) => !wide)),
@@ -185,10 +205,7 @@ export function Table({
           )}
         </div></div>
         <div role="rowgroup" class="body" style=${{ height: `${total * ROW_PX}px` }}>
-          ${indexes.map(
-            (at) => html`<${Row} key=${at % pool} row=${rowOf(at)}
-            index=${at} columns=${columns} />`,
-          )}
+          ${rows}
         </div>
       </div>
       ${

@@ -22,8 +22,8 @@ function Job({ id }) {
     html`<div class="job"><p role="status">
     Job ${data.id} (${data.verb}) is ${data.state}: ${count(data.examined)} examined,
     ${" "}${count(data.selected)} selected, ${count(data.done)} done, ${count(data.left)} left.</p>
-    <progress aria-label=${`Job ${data.id}`} max=${data.examined + data.left || 1}
-      value=${data.ended ? data.examined + data.left || 1 : data.examined}></progress>
+    <progress aria-label=${`Job ${data.id}`} max=${data.messages || 1}
+      value=${data.ended ? data.messages || 1 : data.examined}></progress>
     ${
       !data.ended &&
       html`<${Confirm} button="Cancel" tone="quiet" title=${`Cancel job ${data.id}?`}
