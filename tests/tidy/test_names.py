@@ -14,6 +14,7 @@ REPLACED_MODULES = {
     "kernels/positions": "kernels/settled_bitmap",
     "pipeline/lakes": "pipeline/sql/tables",
     "pipeline/looking": "pipeline/builtin/queue_reports",
+    "pipeline/run/lags": "spark/lag",
     "pipeline/shipped": "pipeline/builtin/builtin_pipelines",
     "pipeline/taking": "pipeline/sql/queue_snapshot",
     "spark/aim": "spark/writing/write_target",

@@ -66,17 +66,8 @@ def lag_of(latest: Any, end: Any) -> dict[str, str]:
     behind: list[int] = []
     sizes: list[int] = []
     for queue, last in there.items():
-        if not isinstance(last, Mapping):
-            return {}
-        begin = read.get(queue)
-        if "ready" in last:
-            count = int(last["ready"])
-        elif "position" in last:
-            begun = begin if isinstance(begin, Mapping) else {}
-            same = begun.get("generation") == last.get("generation")
-            here = begun["position"] if same else last.get("first", 0)
-            count = max(0, int(last["position"]) - int(here))
-        else:
+        count = _waiting(last, read.get(queue))
+        if count is None:
             return {}
         behind.append(count)
         if "messageBytes" in last:
@@ -88,20 +79,33 @@ def lag_of(latest: Any, end: Any) -> dict[str, str]:
     return metrics | ({BYTES: str(sum(sizes))} if len(sizes) == len(behind) else {})
 
 
-def waiting_of(latest: Any, end: Any) -> dict[str, int]:
-    """Return the messages of one source that are not read yet, by queue; empty if unknown.
+def waiting_of(latest: Any, end: Any, queue: str = "") -> dict[str, int]:
+    """Return the messages of one source that are not read yet, by queue, where they are known.
 
     Args:
         latest: `latestOffset` of the source in the progress of a query, as a text or parsed.
         end: its `endOffset`.
+        queue: the queue of a source whose offsets are those of a spool, which name none.
     """
     there, read = _parsed(latest), _parsed(end)
-    found: dict[str, int] = {}
-    for queue, last in there.items():
-        one = lag_of({queue: last}, {queue: read[queue]} if queue in read else {})
-        if one:
-            found[queue] = int(one[BEHIND[1]])
-    return found
+    if queue and isinstance(there.get("position"), int):
+        there, read = {queue: there}, {queue: read}
+    found = {name: _waiting(last, read.get(name)) for name, last in there.items()}
+    return {name: count for name, count in found.items() if count is not None}
+
+
+def _waiting(last: Any, begin: Any) -> int | None:
+    """Return the messages of a queue between two offsets; None where the later one does not say."""
+    if not isinstance(last, Mapping):
+        return None
+    if isinstance(last.get("ready"), int):
+        return int(last["ready"])
+    if not isinstance(last.get("position"), int):
+        return None
+    here = last.get("first", 0)
+    if isinstance(begin, Mapping) and begin.get("generation") == last.get("generation"):
+        here = begin.get("position", here)
+    return max(0, int(last["position"]) - int(here))
 
 
 def _parsed(offset: Any) -> dict[str, Any]:

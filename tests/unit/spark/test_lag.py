@@ -56,3 +56,27 @@ def test_what_waits_is_counted_by_queue() -> None:
     assert waiting_of(latest, end) == {"a": 7, "b": 4}
     assert waiting_of('{"position": 9}', None) == {}
     assert waiting_of(None, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("end", "latest", "found"),
+    [
+        ({"position": 3, "spool": "a"}, {"position": 10, "spool": "a"}, {"q": 7}),
+        ({"events": stream(5)}, {"events": stream(6)}, {"events": 1}),
+        (
+            {"orders": {"generation": "g", "group": "x", "claim": 4}},
+            {"orders": {"generation": "g", "group": "x", "claim": 4, "ready": 12}},
+            {"orders": 12},
+        ),
+        ({"a": stream(5)}, {"a": stream(5), "new": stream(9, first=2)}, {"a": 0, "new": 7}),
+        ({"position": stream(1)}, {"position": stream(4)}, {"position": 3}),
+        (None, {"q": stream(4)}, {"q": 4}),
+        ({"q": {}}, {"q": {"position": 4}, "other": {"x": 1}}, {"q": 4}),
+        (3, "x", {}),
+    ],
+)
+def test_what_waits_is_known_by_position_spool_or_lease(
+    end: Any, latest: Any, found: dict[str, int]
+) -> None:
+    assert waiting_of(json.dumps(latest), json.dumps(end), "q") == found
+    assert waiting_of(latest, end, "q") == found

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _CONSUME = (60, 20)
-_PUBLISH = (60, 40)
 _TAG_PREFIX = "amq.ctag-"
 
 
@@ -63,14 +62,6 @@ def consume_replies(channel: OpenChannel, method: methods.BasicConsume) -> None:
     queue.add_consumer(consumer)
     if not method.nowait:
         channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))
-
-
-def way_back(channel: OpenChannel) -> str:
-    """Return the reply name of this channel, which must be consuming replies already."""
-    queue: ReplyQueue | None = channel.reply_queue
-    if queue is None or queue.deleted:
-        raise soft(406, "fast reply consumer does not exist", *_PUBLISH)
-    return queue.name
 
 
 def declare_reply(channel: OpenChannel, name: str, *, nowait: bool) -> None:

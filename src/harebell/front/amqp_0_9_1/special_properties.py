@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, copy_message, new_message
-from harebell.front.amqp_0_9_1.direct_reply import way_back
 from harebell.front.common.errors import soft
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_expiration, check_user_id
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
     from harebell.model.exchange.kind import Exchange
     from harebell.model.queue.contract import Queue
+    from harebell.model.queue.reply import ReplyQueue
 
 _PUBLISH = (60, 40)
 _CHECKED = 0x0110
@@ -59,7 +59,7 @@ def prepared(
         return message, router.route(exchange, message)
     decoded = decode_properties(raw)
     if decoded.reply_to == REPLY_TO:
-        properties = parse_properties(answered_at(raw, way_back(channel)))
+        properties = parse_properties(answered_at(raw, _reply_name(channel)))
     check_expiration(decoded)
     headers = decoded.headers or {}
     keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, BCC)]
@@ -82,6 +82,14 @@ def prepared(
         else:
             message.due = channel.connection.broker.clock.steady + ttl
     return message, queues
+
+
+def _reply_name(channel: OpenChannel) -> str:
+    """Return the secret name at which this channel consumes replies."""
+    queue: ReplyQueue | None = channel.reply_queue
+    if queue is None or queue.deleted:
+        raise soft(406, "fast reply consumer does not exist", *_PUBLISH)
+    return queue.name
 
 
 def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:

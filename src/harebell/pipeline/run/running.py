@@ -21,12 +21,12 @@ from harebell.pipeline.registry import PipelineEntry, PipelineState
 from harebell.pipeline.run import frames
 from harebell.pipeline.run.failures import reason_of, unreached
 from harebell.pipeline.run.frames import as_dead_letters
-from harebell.pipeline.run.lags import lags
 from harebell.pipeline.run.reported import facts_of
 from harebell.pipeline.sinks.exchange import ExchangeSink
 from harebell.pipeline.sinks.factory import BatchSink, check_libraries, made
 from harebell.pipeline.spec.description import Description, Source
 from harebell.pipeline.spec.values import interval_of
+from harebell.spark.lag import waiting_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -290,7 +290,9 @@ def _asked(error: BaseException) -> bool:
 def _lags(pipeline: Description, progress: Any) -> dict[str, int]:
     """Return the number of unprocessed messages, by queue."""
     found: dict[str, int] = {}
-    for source, source_progress in zip(pipeline.sources, progress["sources"], strict=False):
-        for queue, lag in lags(source_progress, source.options.get("queue", source.name)).items():
-            found[queue] = found.get(queue, 0) + lag
+    for source, reported in zip(pipeline.sources, progress["sources"], strict=False):
+        queue = source.options.get("queue", source.name)
+        waiting = waiting_of(reported.get("latestOffset"), reported.get("endOffset"), queue)
+        for name, count in waiting.items():
+            found[name] = found.get(name, 0) + count
     return found
