@@ -7,9 +7,9 @@ SETUP  := tools/setup.sh
 PYTEST := $(BIN)/python -m pytest
 # Tests of the code that exists twice, compiled and in pure Python: they run with both.
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
-# Of these, tests of packages without a compiled module, which administer, configure and serve: they
-# run compiled only, as users run them.
-ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark testing $(addprefix server/,config control http logs metrics net statistics)))
+# Of these, tests of packages and modules that are not compiled, which administer, configure and
+# serve: they run compiled only, as users run them.
+ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark testing $(addprefix server/,backends config control http logs metrics net statistics test_*.py)))
 # Tests that kill, starve and break the broker that users run, which is the compiled one.
 NATIVE := $(wildcard tests/robustness)
 # Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these
@@ -104,7 +104,7 @@ clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	HAREBELL_IMPL=native $(PYTEST) -n 4 --dist worksteal $(NATIVE) $(TWICE)
 
 .test-python:
-	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%)
+	HAREBELL_IMPL=python $(PYTEST) -n 4 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%)
 
 .test-rest:
 	$(PYTEST) -n 4 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)

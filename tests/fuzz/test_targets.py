@@ -19,7 +19,7 @@ from tests.fuzz.targets import TARGETS
 
 CORPUS = Path(__file__).with_name("corpus")
 ROOT = Path(__file__).parents[2]
-SECONDS = int(os.environ.get("HAREBELL_FUZZ_SECONDS", "2"))
+SECONDS = int(os.environ.get("HAREBELL_FUZZ_SECONDS", "1"))
 HONEST = sorted(set(TARGETS) - {"canary"})
 SOAK_SECONDS = int(os.environ.get("HAREBELL_FUZZ_SOAK_SECONDS", "3600"))
 """For the long runs of all targets together."""
