@@ -165,14 +165,15 @@ class Chaos:
             rows = iter(self.inputs.more(_ROWS))
             connection.channel().publish_many(rows, exchange="in", routing_key="", delivery_mode=2)
 
-    def cycle(self, *, last: bool = False) -> None:
-        """Kill each in turn, in any order, and then all together.
+    def cycle(self, singly: int, *, last: bool = False) -> None:
+        """Kill some in turn, in any order, and then all together.
 
         Args:
+            singly: how many kinds of processes are killed by themselves.
             last: whether the queries end when they have processed everything after that. Before
                 that more drivers are killed, if no commit has been taken back yet.
         """
-        victims = self._rng.sample(VICTIMS, len(VICTIMS))
+        victims = self._rng.sample(VICTIMS, singly)
         for victim in victims:
             self._round(victim)
         # A driver that died halfway through a micro-batch has committed nothing to take back.
@@ -348,14 +349,18 @@ class Chaos:
 
 @contextmanager
 def chaos(
-    directory: Path, seed: int, cycles: int, sink: dict[str, str] | None = None
+    directory: Path,
+    seed: int,
+    cycles: int,
+    sink: dict[str, str] | None = None,
+    singly: int = len(VICTIMS),
 ) -> Iterator[Chaos]:
     """A run that is over: everything was killed often, and everything is processed."""
     run = Chaos(directory, seed, sink)
     try:
         run.start_driver()
         for number in range(cycles):
-            run.cycle(last=number == cycles - 1)
+            run.cycle(singly, last=number == cycles - 1)
         run.finish()
         yield run
     finally:

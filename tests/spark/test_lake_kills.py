@@ -93,7 +93,18 @@ def ids(lake: Lake) -> list[int]:
 def test_a_driver_that_is_killed_between_the_lake_and_its_checkpoint_writes_once(
     kind: str, broker_url: str, queue: str, tmp_path: Path
 ) -> None:
-    lake = Lake(kind, tmp_path)
+    writes_once(Lake(kind, tmp_path), broker_url, queue, more_kills=0)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
+def test_drivers_that_are_killed_at_any_moment_write_once(
+    kind: str, broker_url: str, queue: str, tmp_path: Path
+) -> None:
+    writes_once(Lake(kind, tmp_path), broker_url, queue, more_kills=2)
+
+
+def writes_once(lake: Lake, broker_url: str, queue: str, *, more_kills: int) -> None:
     with blocking.connect(broker_url) as connection:
         bodies = [b'{"id": %d}' % number for number in range(MESSAGES)]
         connection.channel().publish_many(bodies, routing_key=queue, delivery_mode=2)
@@ -105,13 +116,13 @@ def test_a_driver_that_is_killed_between_the_lake_and_its_checkpoint_writes_once
         time.sleep(0.2)
     driver.kill()
     assert ids(lake) == list(range(20))
-    assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
-    # Two more die at moments of which nothing is known.
-    for _ in range(2):
+    assert not list((lake.directory / "checkpoint" / "commits").glob("[0-9]*"))
+    # More die at moments of which nothing is known.
+    for _ in range(more_kills):
         driver = Driver(lake, broker_url, queue, 50)
         time.sleep(random.uniform(5, 20))
         driver.kill()
     Driver(lake, broker_url, queue, 0).wait()
     assert ids(lake) == list(range(MESSAGES))
-    hidden = [path for path in tmp_path.rglob("*.parquet") if "_harebell" in path.parts]
+    hidden = [path for path in lake.directory.rglob("*.parquet") if "_harebell" in path.parts]
     assert not hidden

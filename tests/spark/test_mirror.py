@@ -10,7 +10,10 @@ from typing import Any
 
 import pika
 import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
 
+from harebell.cli.main import harebell
 from harebell.pipeline.registry import state_of
 from tests.interop.rabbitmq import RabbitNode
 from tests.patience import eventually
@@ -83,18 +86,24 @@ def every(channel: Any, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
 
 
 def test_messages_of_rabbitmq_arrive_as_they_were_sent(
-    rabbit: str, there: Any, broker_url: str, channel: Any, queue: str, tmp_path: Path
+    rabbit: str,
+    there: Any,
+    spark: SparkSession,
+    broker_url: str,
+    channel: Any,
+    queue: str,
+    tmp_path: Path,
 ) -> None:
+    assert spark.getActiveSession() is not None, "the command uses it"
     full = pika.BasicProperties(headers=HEADERS, delivery_mode=2, user_id="guest", **PROPERTIES)
     there.basic_publish("", queue, b"\x00\xff full", full)
     there.basic_publish("", queue, b"bare", pika.BasicProperties())
     there.basic_publish("", queue, b"transient", pika.BasicProperties(delivery_mode=1))
     words = [queue, "--url", f"{rabbit}/%2F", "--checkpoint", str(tmp_path / "state")]
     other = broker_url.replace("amqp://", "amqp://guest:guest@")
-    mirror = Commanded(["mirror", *words, "--to", other], tmp_path)
-    with mirror.running() as process:
-        assert mirror.ended(process) == 0, mirror.said
-    assert f"mirror-{queue}: 3 rows read; written 3 to mirror" in mirror.said
+    about = {"HAREBELL_PIPELINES": str(tmp_path / "registry")}
+    done = CliRunner().invoke(harebell, ["pipeline", "mirror", *words, "--to", other], env=about)
+    assert f"mirror-{queue}: 3 rows read; written 3 to mirror" in done.output
     assert waiting(there, queue) == 0
     (first, bare, transient) = every(channel, queue)
     assert (first[1], bare[1], transient[1]) == (b"\x00\xff full", b"bare", b"transient")

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harebell.spark.runtime.session_server import ServerEntry, SessionServer, versions
 from tests.patience import eventually
 from tests.running import command, environment
 from tests.spark.typed import PATIENCE_S
@@ -124,18 +126,23 @@ def test_a_server_that_nobody_uses_ends_and_one_that_died_is_not_found(desk: Des
     assert (desk.runtime / "harebell" / "spark.json").exists()
 
 
-def test_a_server_of_another_version_is_told_and_not_used(desk: Desk) -> None:
-    desk.start().communicate(timeout=PATIENCE_S)
-    record = desk.runtime / "harebell" / "spark.json"
-    changed = json.loads(record.read_text())
-    changed["versions"]["harebell"] = "0.0.1"
-    record.write_text(json.dumps(changed))
-    asked = desk.run("sql", "SELECT 1 AS one")
-    assert asked.stdout == "one\n1\n"
-    assert "not used: a Spark server with harebell 0.0.1 there and" in asked.stderr
-    warm = desk.run("sql", "--warm", "SELECT 1 AS one")
-    assert warm.returncode == 1
-    assert "run `harebell spark stop` first" in warm.stderr
+def test_a_server_of_another_version_is_told_and_not_used(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # This process is in its place: nobody gets as far as to connect to it.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(desk.runtime))
+    entry = ServerEntry(threading.Event())
+    found = versions() | {"harebell": "0.0.1"}
+    entry.publish(SessionServer(os.getpid(), 1, "token", versions=found))
+    try:
+        asked = desk.run("sql", "SELECT 1 AS one")
+        assert asked.stdout == "one\n1\n"
+        assert "not used: a Spark server with harebell 0.0.1 there and" in asked.stderr
+        warm = desk.run("sql", "--warm", "SELECT 1 AS one")
+        assert warm.returncode == 1
+        assert "run `harebell spark stop` first" in warm.stderr
+    finally:
+        entry.withdraw()
 
 
 def test_a_runtime_directory_that_others_can_read_is_refused(desk: Desk) -> None:
