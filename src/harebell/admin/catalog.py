@@ -17,7 +17,7 @@ class Noun:
     """What a group of commands is about, such as queues.
 
     Args:
-        name: its name.
+        name: what follows `harebell` on the command line, such as "queues".
         summary: what its commands do.
         module: the file of `harebell.admin.commands` that has them; several with spaces between.
         also: other words for its verbs.

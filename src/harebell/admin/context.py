@@ -67,8 +67,8 @@ class AdminContext:
     """A running broker, for its commands.
 
     Args:
-        broker: the broker.
-        users: its users.
+        broker: the vhosts, with their queues and exchanges.
+        users: the accounts that may log in, and their permissions.
         registry: its connections.
         definitions: where users and permissions are stored.
         clock: returns seconds, monotonic.
@@ -166,7 +166,7 @@ class AdminContext:
         """Refuse an action that the actor has no permission for.
 
         Args:
-            vhost: the vhost.
+            vhost: where the queue or exchange is.
             action: configure, write or read.
             kind: "queue" or "exchange".
             name: of the queue or exchange.

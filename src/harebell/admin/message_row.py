@@ -29,7 +29,7 @@ def message_row(editor: Editor, message: Message, encoding: str, truncate: int) 
 
     Args:
         editor: reads messages.
-        message: the message.
+        message: what is shown; it stays as it is.
         encoding: "auto" for a body as text if it is UTF-8, "base64" for base64 always.
         truncate: octets of the body to show.
     """

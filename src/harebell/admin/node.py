@@ -11,8 +11,8 @@ class Listening:
 
     Args:
         protocol: RabbitMQ's name: "amqp", "amqp/ssl", "http", "https", "http/prometheus", ...
-        address: the address.
-        port: the port.
+        address: an IP address.
+        port: its number, as bound.
         certificates: files with the certificates that are used there.
     """
 

@@ -122,7 +122,7 @@ class Doubt:
     """A password that is slow to compare.
 
     Args:
-        user: the user.
+        user: whose password it may be.
         password: the password to compare.
     """
 

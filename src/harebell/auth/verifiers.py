@@ -34,7 +34,7 @@ class Verifier:
 
     Args:
         iterations: the number of iterations.
-        salt: the salt.
+        salt: random bytes that are hashed with the password.
         stored: the stored key: the hash of the client key.
         server: the server key.
     """

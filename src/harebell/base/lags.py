@@ -18,7 +18,7 @@ def lag_of(durability: Durability, interval_ms: int) -> int:
     """Return the lag of a durability.
 
     Args:
-        durability: the durability.
+        durability: when changes have to be on disk.
         interval_ms: milliseconds for an interval without a number.
     """
     if durability.kind == OS:

@@ -63,7 +63,7 @@ class Timers:
     """All timers of a broker.
 
     Args:
-        clock: the clock.
+        clock: tells what is due, by its monotonic time.
         work: the work budget of the broker.
 
     Attributes:

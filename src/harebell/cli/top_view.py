@@ -30,7 +30,7 @@ class Sample(NamedTuple):
         at: seconds, monotonic.
         overview: the figures of the broker.
         queues: the counters of its queues.
-        connections: its connections.
+        connections: those of the broker; empty unless they are what is shown.
     """
 
     at: float
@@ -43,7 +43,7 @@ class Column(NamedTuple):
     """A column of a table.
 
     Args:
-        title: its title.
+        title: what stands above it.
         key: the member of a row that it shows.
         width: its width; 0 takes what is left.
         shown: formats a value.

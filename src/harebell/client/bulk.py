@@ -90,7 +90,7 @@ class BulkVerbs:
         """Return the position range of a queue.
 
         Args:
-            queue: the queue.
+            queue: the name of a queue or stream.
             time: milliseconds since 1970; `Span.position` is the first message of then or later.
         """
         self.need(m.NAME)
@@ -120,7 +120,7 @@ class BulkVerbs:
         """Read messages without consuming them, or those of a claim.
 
         Args:
-            queue: the queue.
+            queue: the name of a queue or stream.
             first: the first position.
             end: the position after the last.
             columns: their names; `properties.message_id` is a field of the column `properties`.

@@ -63,9 +63,9 @@ class Content:
     """A body with its properties; common to published and received messages.
 
     Args:
-        body: the body.
+        body: the bytes of the message, not decoded.
         exchange: the exchange that it was or will be published to, "" for the default exchange.
-        routing_key: its routing key.
+        routing_key: the key that it was or will be published with.
         encoded: its properties, encoded.
     """
 

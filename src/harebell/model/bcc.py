@@ -32,7 +32,7 @@ class BccMessage(Message):
         routing_key: the routing key it was published with.
         seen: the properties without the blind keys.
         whole: the properties as published.
-        body: its body.
+        body: the bytes after the properties.
     """
 
     __slots__ = ("as_published",)

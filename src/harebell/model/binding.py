@@ -30,7 +30,7 @@ class Binding:
         source: the exchange.
         destination: the queue or exchange.
         routing_key: the binding key.
-        arguments: the arguments.
+        arguments: those of the bind, which a headers exchange compares; empty for none.
     """
 
     __slots__ = ("arguments", "destination", "identity", "routing_key", "source")

@@ -150,7 +150,7 @@ class DeadLetters:
         """Publish a dead letter.
 
         Args:
-            message: the message.
+            message: the message as it was in the queue.
             reason: why it is dead-lettered.
             taken: the names of queues that have taken it already and do not get it again; those
                 that take it now are added. None if the message is not sent again.

@@ -179,7 +179,7 @@ class Events:
         """Add the change of a parameter: "set" or "cleared".
 
         Args:
-            change: the change.
+            change: which of the two.
             key: its vhost ("" for a global one), component and name.
             value: the new one.
         """

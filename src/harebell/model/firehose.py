@@ -67,7 +67,7 @@ class Firehose:
         Args:
             message: the message as the queues get it.
             keys: its routing keys.
-            queues: its queues.
+            queues: those that it was routed to.
             actor: its publisher.
         """
         self._show(

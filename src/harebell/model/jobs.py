@@ -88,7 +88,7 @@ class Job:
     """One job.
 
     Args:
-        number: its number.
+        number: what commands name it by.
         orders: what it has to do.
         started: when it was started, in milliseconds since 1970.
 
@@ -297,7 +297,7 @@ class _Run:
 
     Args:
         jobs: the jobs of the broker.
-        job: the job.
+        job: what is to be done, and how far it is.
 
     Raises:
         FilterError: its filter is invalid.

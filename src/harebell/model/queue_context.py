@@ -66,7 +66,7 @@ class QueueContext:
         """Return the dead-letter settings of a queue; None if it has no dead-letter exchange.
 
         Args:
-            queue: the queue.
+            queue: a queue whose dead letters go somewhere.
             settings: its effective settings.
         """
         exchange = settings.get("dead-letter-exchange")

@@ -88,7 +88,7 @@ class Staging:
 
     Args:
         files: the data directory.
-        clock: the clock.
+        clock: tells how old a file is.
         timers: the timers, for removing old files.
         commit: the group commit; a published file is removed after it.
     """

@@ -66,7 +66,7 @@ class VHost:
     """A virtual host.
 
     Args:
-        name: its name.
+        name: unique in the broker, such as "/".
         store: opens the logs of queues.
         editor: reads and changes messages; also decodes headers for the exchanges.
         clock: wall clock and monotonic clock.

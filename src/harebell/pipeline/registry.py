@@ -39,7 +39,7 @@ class PipelineState:
 
     Args:
         name: of the pipeline.
-        file: its file.
+        file: the path of its description; "" for a pipeline that is a command.
         pid: its process id.
         state: starting, running, stopping, ended, failed; lost when its process died.
         started: seconds since 1970.

@@ -67,7 +67,7 @@ class _Cutting:
     """One long text.
 
     Args:
-        text: the text.
+        text: JSON in UTF-8.
     """
 
     def __init__(self, text: bytes) -> None:

@@ -371,7 +371,7 @@ def _filled(file: File, low: int) -> int:
     """Return where the content of a file ends, without the space written ahead.
 
     Args:
-        file: the file.
+        file: an open segment.
         low: the offset where the unread part begins; the result is not below it.
 
     Returns:

@@ -59,10 +59,10 @@ class Transfer:
     Args:
         how: "published", "delivered" (also as the answer to basic.get) or "returned".
         connection: the number of the connection, from 1.
-        channel: the channel.
+        channel: the number of the channel or session.
         arguments: of the method, such as `exchange`, `routing-key`, `delivery-tag`.
         properties: by their names in the specification, such as `message-id` and `headers`.
-        body: the body.
+        body: the bytes of the message.
         at: seconds of virtual time since the broker was made, when its last frame passed.
     """
 

@@ -46,7 +46,7 @@ class VirtualBroker:
 
     Attributes:
         data_dir: the data directory, a temporary one unless it is set.
-        log_path: the log.
+        log_path: a file with the lines that a broker would have logged.
 
     Raises:
         HarebellError: a setting is wrong, or the broker cannot start.

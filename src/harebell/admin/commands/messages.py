@@ -183,7 +183,7 @@ class _Browsing:
     Args:
         context: the broker.
         vhost: the vhost of the queue.
-        queue: the queue.
+        queue: the queue whose messages are shown; it is not changed.
         condition: selects messages; None for all.
         limit: most rows; 0 for no limit.
     """

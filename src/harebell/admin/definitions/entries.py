@@ -29,8 +29,8 @@ class ImportTarget:
     """The broker that definitions are imported into or exported from.
 
     Args:
-        broker: the broker.
-        users: its users.
+        broker: the vhosts, with what is declared in them.
+        users: the accounts and their permissions.
         rows: the store of users and permissions.
     """
 

@@ -40,7 +40,7 @@ class QueueDetails(NamedTuple):
     """The channels of a queue.
 
     Args:
-        consumers: its consumers.
+        consumers: a row for each.
         deliveries: what was delivered to each channel.
     """
 

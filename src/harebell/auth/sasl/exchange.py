@@ -21,7 +21,7 @@ class Context:
     """The parameters of an authentication.
 
     Args:
-        users: the users.
+        users: whom the password is checked with.
         address: the address of the peer.
         rng: returns random bytes.
         certificate: the name in the TLS certificate of the peer; "" without one.

@@ -87,7 +87,7 @@ class Checks:
     """The stages.
 
     Args:
-        broker: the broker.
+        broker: where it listens: on this machine, or at an address.
         patience: timeout of each connection, in seconds.
     """
 

@@ -21,7 +21,7 @@ class Requester:
     Any number of tasks may call concurrently.
 
     Args:
-        connection: the connection.
+        connection: an open connection; its other channels are not used.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -43,9 +43,9 @@ class Requester:
         """Send a request and wait for its reply.
 
         Args:
-            body: the body.
+            body: the bytes of the request.
             routing_key: the queue of the server, or the routing key for `exchange`.
-            exchange: the exchange.
+            exchange: the name of the exchange; "" is the default exchange.
             timeout: seconds to wait. A later reply is dropped.
             properties: content_type, headers and so on.
 

@@ -39,7 +39,7 @@ def arrow_batches(
 
     Args:
         channel: the channel; it should have no other use.
-        queue: the queue.
+        queue: the name of a queue or stream.
         first: the first position.
         end: the position after the last.
         columns: their names.

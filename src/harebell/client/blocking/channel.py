@@ -61,7 +61,7 @@ class Channel(SharedChannel):
     """A channel: the verbs of AMQP as methods. Get one from `Connection.channel()`.
 
     Args:
-        connection: the connection.
+        connection: the open connection that it belongs to.
         core: its protocol state.
     """
 
@@ -119,7 +119,7 @@ class Channel(SharedChannel):
         Args:
             body: the body, or a `Message`.
             exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
-            routing_key: the routing key.
+            routing_key: what the exchange compares with its bindings.
             mandatory: fail if it is unroutable.
             properties: content_type, headers, delivery_mode (2 is persistent) and so on.
 
@@ -237,7 +237,7 @@ class Channel(SharedChannel):
         """Subscribe to a queue: `for message in channel.consume("jobs"): ...`.
 
         Args:
-            queue: the queue.
+            queue: the name of the queue, which has to exist.
             prefetch: maximum number of unacknowledged messages; None leaves the channel's qos.
             no_ack: messages count as acknowledged when the broker has sent them.
             exclusive: fail if the queue has another consumer.

@@ -47,7 +47,7 @@ def lease_open(
 
     Args:
         channel: any channel; the group is held as long as its connection is open.
-        queue: the queue.
+        queue: the name of a durable queue.
         group: the name of the group, which belongs to the queue.
         timeout: seconds that open claims wait while no connection holds the group; None leaves
             it as it is, which for a new group is a day.
@@ -69,8 +69,8 @@ def lease_claim(
 
     Args:
         channel: any channel.
-        queue: the queue.
-        group: the group.
+        queue: the name of the queue.
+        group: the name of an open lease group.
         epoch: from `lease_open`.
         messages: maximum number of messages.
         octets: maximum bytes of messages, but at least one message; 0 for no limit.
@@ -126,8 +126,8 @@ def lease_close(
 
     Args:
         channel: any channel.
-        queue: the queue.
-        group: the group.
+        queue: the name of the queue.
+        group: the name of an open lease group.
         epoch: from `lease_open`.
         forget: requeue the messages of open claims and delete the group.
 

@@ -31,7 +31,7 @@ class SharedChannel:
     """A channel of either API.
 
     Args:
-        connection: the connection.
+        connection: the connection that it belongs to, also after a recovery.
         core: its protocol state; another one after a recovery.
 
     Attributes:

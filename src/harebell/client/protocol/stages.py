@@ -68,7 +68,7 @@ def stage_append(
     Args:
         channel: any channel.
         publisher: the name of the publisher.
-        run: the run.
+        run: the name of the run that has opened the publisher.
         batch: the number of the batch.
         part: the number of the part within it; each is written by one task.
         attempt: which attempt to write the part, for example Spark's task attempt id.
@@ -109,7 +109,7 @@ def stage_commit(
     Args:
         channel: any channel.
         publisher: the name of the publisher.
-        run: the run.
+        run: the name of the run that has opened the publisher.
         batch: the number of the batch.
         parts: part, attempt and number of rows of each part to publish.
         exchange: default exchange.
@@ -170,7 +170,7 @@ def publisher_declare(channel: Verbs, publisher: str) -> Call[int]:
     channel of a recovered connection must be declared again.
 
     Args:
-        channel: the channel.
+        channel: a channel that publishes nothing under another name.
         publisher: the name of the publisher, which belongs to the user.
 
     Returns:

@@ -64,7 +64,7 @@ class FileStreamAdapter:
     """The state of both classes for a session; a `FileStreamChannel`.
 
     Args:
-        session: the session.
+        session: the session that stands for their channel.
 
     Attributes:
         session: as given.

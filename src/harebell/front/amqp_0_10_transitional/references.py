@@ -181,7 +181,7 @@ class References:
         """Return an open reference.
 
         Args:
-            name: its name.
+            name: what the client calls it.
             method_id: the method that names it.
 
         Raises:

@@ -26,7 +26,7 @@ class BranchWork:
     """Work on a branch, in place of a transaction of the channel.
 
     Args:
-        channel: the channel.
+        channel: whose publishes and acknowledgements are collected.
         association: of its session; it has a branch while this object is used.
     """
 

@@ -76,7 +76,7 @@ class Reads:
     """The pending bulk reads of one connection.
 
     Args:
-        connection: the connection.
+        connection: where the answers go.
     """
 
     __slots__ = ("_connection", "_waiting")

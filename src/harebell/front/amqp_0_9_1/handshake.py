@@ -77,8 +77,8 @@ def start_ok(
     """connection.start-ok: check the login, then offer limits.
 
     Args:
-        connection: the connection.
-        method: the method.
+        connection: a connection that waits for start-ok.
+        method: the mechanism, its response, and what the client can do.
         heartbeat: the offered interval; None for the configured one.
     """
     connection.client_properties = method.client_properties

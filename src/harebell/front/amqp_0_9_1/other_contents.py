@@ -32,11 +32,11 @@ def send_body(
     """Send a method with a content.
 
     Args:
-        channel: the channel.
-        method: the method.
+        channel: where it is sent.
+        method: the method before the content.
         listed: the property list of its class.
         raw: the encoded properties.
-        body: the body.
+        body: the whole body, also when less is sent.
         offset: of the first byte that is sent.
     """
     connection = channel.connection

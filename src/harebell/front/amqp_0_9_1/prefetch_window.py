@@ -64,7 +64,7 @@ class SizedUnacked(Unacked):
     """An unacknowledged delivery that counts against windows.
 
     Args:
-        windows: the windows.
+        windows: those of its consumer and channel, which have less room until it is settled.
         message: the delivered message.
         queue, consumer, position, tag: as for `Unacked`.
     """

@@ -31,7 +31,7 @@ class Numbered:
     """The named publisher of a channel.
 
     Args:
-        channel: the channel.
+        channel: the channel whose publishes have numbers.
         entry: the state of the publisher.
     """
 

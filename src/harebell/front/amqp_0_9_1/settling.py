@@ -46,7 +46,7 @@ def come_back(channel: OpenChannel, left: list[Queue]) -> None:
     """Requeue every unacknowledged delivery of a closed channel.
 
     Args:
-        channel: the channel.
+        channel: a channel that gets no more deliveries.
         left: queues that it consumed from, which are also served afterwards.
     """
     perform(channel, channel.next_tag - 1, _ONE_BY_ONE[REQUEUE], dict.fromkeys(left), None)

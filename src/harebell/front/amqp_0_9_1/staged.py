@@ -61,7 +61,7 @@ class _RowExchange(NamedTuple):
     """An exchange that rows are published to.
 
     Args:
-        exchange: the exchange.
+        exchange: an exchange that exists and that the user may write to.
         topic: the allowed routing keys; None for all.
     """
 

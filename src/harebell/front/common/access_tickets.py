@@ -31,7 +31,7 @@ class Ticket:
         number: what the client presents, never 0 or 1.
         holder: the channel or session it was granted to.
         vhost: the name of the vhost whose realm it is for.
-        realm: the realm.
+        realm: a path such as "/data".
         rights: PASSIVE, ACTIVE, WRITE, READ.
         exclusive: no other holder has a ticket for the realm.
     """

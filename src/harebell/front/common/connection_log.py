@@ -59,7 +59,7 @@ def log_closing(connection: Logged, why: str = "") -> None:
     """Log the end of an open connection.
 
     Args:
-        connection: the connection.
+        connection: the connection that ends.
         why: the reason of an end without connection.close, which is a warning; "" otherwise.
     """
     vhost = "" if connection.vhost is None else connection.vhost.name
@@ -77,7 +77,7 @@ def log_ended(connection: Logged, level: str, why: str) -> None:
     """Log that the broker ends a connection without connection.close.
 
     Args:
-        connection: the connection.
+        connection: the connection that is ended.
         level: the level of the line.
         why: the reason, as RabbitMQ's log has it.
     """
@@ -90,7 +90,7 @@ def log_failed(connection: Logged, why: str) -> None:
     """Log an error that ends a connection; it names the user, if one has logged in.
 
     Args:
-        connection: the connection.
+        connection: the connection that is ended.
         why: the reason, as RabbitMQ's log has it.
     """
     facts = [_name(connection)]
@@ -109,7 +109,7 @@ def log_channel_failed(connection: Logged, number: int, operation: str, text: st
     """Log an error that ends a channel.
 
     Args:
-        connection: the connection.
+        connection: the connection that the channel belongs to, and that stays.
         number: the channel.
         operation: the method that failed, such as `queue.declare`; "none" without one.
         text: the reply text, such as `NOT_FOUND - no queue 'q' in vhost '/'`.

@@ -15,7 +15,7 @@ class TlsSession(NamedTuple):
         cipher: such as "aes_256_gcm".
         hash: the hash function of the message authentication; "aead" if the cipher has its own.
         subject: the subject of the peer's verified certificate; "" without one.
-        issuer: its issuer.
+        issuer: who has signed that certificate.
         validity: from when and until when it is valid: "2026-01-31T00:00:00Z - 2027-...".
     """
 

@@ -93,9 +93,9 @@ def composed(
     """Make a message of the broker.
 
     Args:
-        exchange: its exchange.
-        routing_key: its routing key.
-        body: its body.
+        exchange: the name of the exchange that it counts as published to.
+        routing_key: the key that it counts as published with.
+        body: the bytes after the properties.
         properties: by their names in Python.
     """
     raw = encode_properties(BasicProperties(**properties))

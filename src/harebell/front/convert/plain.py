@@ -63,7 +63,7 @@ def plain_message(message: Message, known: frozenset[int] = PLAIN_TAGS) -> Messa
     """Convert a message of class basic for such a peer.
 
     Args:
-        message: the message.
+        message: a message as it was published.
         known: the types of values that the peer knows: the five, and those that it has sent.
     """
     raw = message.raw

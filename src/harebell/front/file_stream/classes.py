@@ -39,7 +39,7 @@ class Classes:
     """The state of one channel.
 
     Args:
-        channel: the channel.
+        channel: a channel, or a session that stands for one.
 
     Attributes:
         arrivals: files that the client stages and publishes.

@@ -64,7 +64,7 @@ def start(
         channel: the channel of the method.
         request: the fields of the method.
         make: makes the consumer, from queue, tag and options.
-        reply: the reply.
+        reply: the consume-ok of the class.
     """
     class_id = request.class_id
     tag = request.tag or generated(TAG_PREFIX, channel.connection.settings.rng)

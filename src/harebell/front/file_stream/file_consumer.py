@@ -63,7 +63,7 @@ class FileUnacked(Unacked):
 
     Args:
         lane: of its channel.
-        consumer: its consumer.
+        consumer: the consumer that got it.
         position: its position in the queue's log.
         tag: its delivery tag.
         byte_count: of its body.

@@ -39,7 +39,7 @@ class Outgoing:
     """A file on its way.
 
     Args:
-        consumer: its consumer.
+        consumer: the consumer that gets it.
         message: the file.
         position: its position in the queue's log.
         redelivered: whether it was delivered before.
@@ -63,7 +63,7 @@ class FileLane:
     """Files that are being delivered, and files that the client refused.
 
     Args:
-        channel: the channel.
+        channel: where the files are sent.
         shared: the window of its connection.
 
     Attributes:

@@ -52,7 +52,7 @@ class Arrivals:
     """The files that a client stages and publishes on one channel.
 
     Args:
-        channel: the channel.
+        channel: where the files come from.
 
     Attributes:
         staging: the staging area of the broker.

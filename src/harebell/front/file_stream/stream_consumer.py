@@ -68,7 +68,7 @@ class StreamLane:
     """The limits for the packet consumers of a channel, and of its connection.
 
     Args:
-        channel: the channel.
+        channel: where the packets are sent.
         shared: the window of each consumer of the connection.
         shared_rate: the rate of the connection.
 

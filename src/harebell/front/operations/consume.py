@@ -80,7 +80,7 @@ def start(
     Args:
         channel: the channel of the method.
         consumers: the consumers of the channel, by tag.
-        consumer: the consumer.
+        consumer: not yet known to its queue or channel.
         confirm: sends the reply; None for none.
         browses: whether it is a browser.
     """

@@ -70,7 +70,7 @@ def make_queue(
     Args:
         caller: the user and vhost.
         name: of the queue, never empty.
-        options: its options.
+        options: the flags and arguments of the declaration.
         more_checks: further checks of a version, before a new queue is created.
     """
     vhost = caller.vhost
@@ -142,7 +142,7 @@ def make_exchange(
         caller: the user and vhost.
         name: of the exchange.
         kind: its type.
-        options: its options.
+        options: the flags and arguments of the declaration.
         more_checks: further checks of a version, before a new exchange is created.
     """
     vhost = caller.vhost

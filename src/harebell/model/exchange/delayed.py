@@ -158,7 +158,7 @@ class Held(Queue):
     and has no consumers.
 
     Args:
-        exchange: the exchange.
+        exchange: an exchange of the type x-delayed-message.
         context: the queue context of the vhost.
     """
 

@@ -84,7 +84,7 @@ class _Operand(NamedTuple):
 
     Args:
         get: returns its value.
-        column: the column.
+        column: what is compared; None for a literal.
         value: the value of a literal.
         at: the index of its first character.
     """

@@ -21,7 +21,7 @@ class Subject:
         editor: reads messages.
 
     Attributes:
-        message: the message.
+        message: what the condition is about.
         offset: its position in the queue.
         redelivered: whether it may have been delivered before.
         delivery_count: its failed deliveries, as far as its queue counts them.

@@ -30,7 +30,7 @@ class Group:
     Args:
         vhost: the name of its vhost.
         queue: the name of its queue.
-        name: its name.
+        name: unique in its queue.
         epoch: its current epoch.
 
     Attributes:

@@ -110,8 +110,8 @@ class Leases:
         """Open a group with a new epoch; make it if it does not exist.
 
         Args:
-            vhost: the vhost.
-            queue: the queue.
+            vhost: where the queue is.
+            queue: a durable queue, of a type that has leases.
             name: the name of the group.
             timeout: its timeout in milliseconds; 0 to keep the current one.
             holder: the connection that holds it from now on.

@@ -73,7 +73,7 @@ class Entry:
     """The state of one publisher.
 
     Attributes:
-        key: its key.
+        key: the vhost, user and name that it belongs to.
         next: the smallest number that is not published.
         runs: digests of its runs, the current one last.
         holders: the number of channels that use it now.

@@ -65,7 +65,7 @@ class Found(NamedTuple):
     Args:
         key: the publisher.
         batch: the number of the batch.
-        attempt: the attempt.
+        attempt: the part, and which attempt to write it.
         number: the number of the piece in the attempt.
         piece: the piece, with file number 0.
     """

@@ -94,7 +94,7 @@ class Stages:
 
     Args:
         files: the data directory.
-        clock: the clock.
+        clock: tells how long ago a batch was touched.
         timers: the timers, for dropping old batches.
 
     Attributes:
@@ -247,7 +247,7 @@ class Stages:
         Args:
             key: the publisher.
             batch: its number.
-            attempt: its attempt.
+            attempt: the part, and which attempt to write it.
             number: the number of the piece in the attempt, from 0; an equal piece that is here
                 already is skipped.
             piece: the piece; its file and offset are set here.
@@ -314,7 +314,7 @@ class Stages:
 
         Args:
             key: the publisher.
-            batch: the batch.
+            batch: its number, as given when it was staged.
             wanted: part, attempt and rows of each.
 
         Raises:

@@ -381,7 +381,7 @@ def check_consumer_arguments(
 
     Args:
         thing: the queue, rendered for the error text.
-        queue_arguments: the arguments of the queue.
+        queue_arguments: those that the queue was declared with.
         arguments: the arguments of the consumer.
     """
     _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)

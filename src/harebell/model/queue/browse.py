@@ -36,7 +36,7 @@ class Browsed(NamedTuple):
 
     Args:
         position: its position in the queue.
-        message: the message.
+        message: the message, which stays in the queue.
         state: READY or UNACKNOWLEDGED.
         redelivered: whether it may have been delivered before.
         deliveries: its failed deliveries, as far as its queue counts them.

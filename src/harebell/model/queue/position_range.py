@@ -29,7 +29,7 @@ class LogRange(NamedTuple):
         level: the level of the log.
         first: the first position.
         end: the position behind the last.
-        log: the log.
+        log: where the positions are.
     """
 
     level: int
@@ -67,7 +67,7 @@ def span_of(log: Log, end: int, moment: int, hidden: int) -> MessageRange:
     """Return the range of the messages of a log below a position.
 
     Args:
-        log: the log.
+        log: where the messages are.
         end: the position.
         moment: `MessageRange.position` is the first message at that time or later; 0 for the first.
         hidden: how many messages are from the position on.
@@ -244,7 +244,7 @@ class PickedPositions:
     The number of ranges is known after each position, so a claim can stop at its limit.
 
     Args:
-        log: the log.
+        log: where the messages are; those that were not picked stay.
 
     Attributes:
         ranges: upper bound of the number of ranges.

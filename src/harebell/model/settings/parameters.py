@@ -43,8 +43,8 @@ class Parameters:
 
         Args:
             component: what the parameter is for.
-            name: its name.
-            value: its value.
+            name: unique among those of the component.
+            value: decoded JSON.
             strict: whether unknown limits are refused; otherwise they are kept.
 
         Raises:

@@ -61,7 +61,7 @@ class Policies:
         """Add or replace a policy; refuse an invalid one.
 
         Args:
-            policy: the policy.
+            policy: what replaces the policy of the same name.
             operator: whether it is an operator policy.
             strict: whether unknown settings are refused; otherwise they are kept.
         """

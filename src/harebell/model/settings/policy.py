@@ -187,7 +187,7 @@ class Policy(NamedTuple):
     """A checked policy.
 
     Args:
-        name: its name.
+        name: unique among the policies of its kind and vhost.
         pattern: a regular expression for the names of queues and exchanges.
         apply_to: one of `APPLY_TO`.
         priority: of the matching policies only that with the highest priority applies.
@@ -218,7 +218,7 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
     """Refuse an invalid policy, and name what is wrong with it.
 
     Args:
-        policy: the policy.
+        policy: a policy that a user wants to set.
         operator: whether it is an operator policy.
         strict: whether unknown settings are refused, too.
     """

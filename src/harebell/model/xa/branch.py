@@ -109,7 +109,7 @@ class Branch:
 
     Args:
         xid: its name.
-        vhost: its vhost.
+        vhost: the name of the vhost of its messages.
         user: the user that started it.
         gauge: counts the memory of its publishes.
 

@@ -195,7 +195,7 @@ class Branches:
         """Do the work of a branch.
 
         Args:
-            vhost: the vhost.
+            vhost: the name of the vhost.
             xid: the branch.
             asker: the user.
             one_phase: whether it was not prepared.

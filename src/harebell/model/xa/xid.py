@@ -31,7 +31,7 @@ class Xid(NamedTuple):
     Args:
         format: the format of the ids, chosen by the transaction manager.
         global_id: the id of the transaction.
-        branch_id: the id of the branch.
+        branch_id: at most 64 bytes, unique in the transaction.
     """
 
     format: int

@@ -55,7 +55,7 @@ def archive(
 
     Args:
         url: of the broker.
-        queue: the queue.
+        queue: the name of the queue that is read.
         directory: directory of the table.
         kind: one of `LAKES`.
         period: one of `PERIODS`: the unit of the table's partitions.
@@ -98,7 +98,7 @@ def mirror(
 
     Args:
         source: the broker to read from.
-        queue: the queue.
+        queue: the name of the queue that is read.
         target: the broker to publish to.
         exchange: the exchange; each message keeps its routing key.
         to_queue: one queue for all messages, instead of an exchange.
@@ -145,7 +145,7 @@ def stats(
 
     Args:
         url: of the broker.
-        queue: the queue.
+        queue: the name of the queue, of which nothing is taken.
         seconds: the length of a window.
         keys: show this many top routing keys of each window in place of its rates.
         trigger: when.

@@ -26,7 +26,7 @@ class PinnedTable:
     Args:
         name: its path, or its name in a catalog.
         base: the directory from which the directories of partitions count; "" for none.
-        files: its files.
+        files: paths below the base.
         schema: the columns as Spark's JSON; "" lets the files say them.
     """
 

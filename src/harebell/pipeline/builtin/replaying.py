@@ -170,7 +170,7 @@ def replay(
     Args:
         rows: what to publish.
         url: of the broker.
-        exchange: the exchange.
+        exchange: the name of the exchange; "" is the default exchange.
         routing_key: for all rows; None uses the routing key of each row.
         rate: maximum messages per second; 0 for no limit.
         progress: called now and then with the number of confirmed messages.

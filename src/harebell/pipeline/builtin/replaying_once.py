@@ -131,7 +131,7 @@ def replay_once(
 
     Args:
         spark: the session.
-        replay: the replay.
+        replay: which rows go where, and how many of them are published.
         url: of the broker.
         rate: most messages per second; 0 for no limit.
         progress: called after each chunk with the number of messages so far.

@@ -34,7 +34,7 @@ def made(sink: Sink, pipeline: Description, query: str, say: Callable[[str], Non
 
     Args:
         sink: its description.
-        pipeline: its pipeline.
+        pipeline: what the sink is a part of.
         query: the identity of Spark's query, stored in its checkpoint.
         say: prints a line.
     """

@@ -161,9 +161,9 @@ class Description:
         name: of the pipeline.
         file: its file; None for built-in pipelines.
         directory: base of relative paths.
-        sources: its sources.
-        steps: its steps.
-        sinks: its sinks.
+        sources: the queues and files that it reads, the first one first.
+        steps: what is done with the rows, in this order.
+        sinks: where the rows go; each gets all of them.
         trigger: when.
         checkpoint: directory where Spark stores its progress.
         mode: Spark's output mode.

@@ -92,7 +92,7 @@ def parse(text: bytes | str, name: str, variables: Mapping[str, str]) -> Node:
     """Parse the text of a file.
 
     Args:
-        text: the text.
+        text: one document of YAML.
         name: name of the file, for errors.
         variables: values for `${NAME}`.
 

@@ -43,7 +43,7 @@ def browse(spark: SparkSession, address: str, queue: str) -> DataFrame:
     Args:
         spark: the session.
         address: of the broker.
-        queue: the queue.
+        queue: the name of the queue, of which nothing is taken.
 
     Raises:
         PipelineError: the queue does not exist, or cannot be read.

@@ -76,7 +76,7 @@ class QueueSnapshot:
     """The messages of a queue, held unacknowledged so that no other consumer gets them.
 
     Args:
-        queue: the queue.
+        queue: the name of the queue.
         channel: of the consumer.
         messages: the messages, in order.
     """

@@ -38,7 +38,7 @@ class TierPart:
     """A file of a tier.
 
     Args:
-        name: its name.
+        name: of the file, in the directory of the stream.
         first: its first offset.
         end: the offset after its last.
         rows: number of its messages.

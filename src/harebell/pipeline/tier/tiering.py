@@ -42,9 +42,9 @@ class TierJob:
 
     Args:
         address: URL of the broker.
-        stream: the stream.
+        stream: the name of the stream that is copied.
         name: of the tier: the consumer tag whose offset says how far it is.
-        files: its files.
+        files: where its parts are stored.
         file_bytes: size of rows after which a file ends.
         accept_gap: whether to go on although messages went before the tier had them.
     """

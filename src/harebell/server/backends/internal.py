@@ -13,7 +13,7 @@ class InternalAuthority:
     """The permissions of a user of the broker, as they are now.
 
     Args:
-        users: the users.
+        users: the accounts of the broker, with their permissions.
         name: of the user.
     """
 
@@ -41,7 +41,7 @@ class InternalBackend:
     """Logs in the users of the broker.
 
     Args:
-        users: the users.
+        users: the accounts of the broker, with their passwords.
     """
 
     name = "internal"

@@ -77,7 +77,7 @@ class TokenAuthority:
     """The permissions of a token, until it ends.
 
     Args:
-        token: the token.
+        token: what the permissions are found in.
         verify: verifies a new one.
         wall: returns seconds since 1970.
     """
@@ -218,7 +218,7 @@ class TokenIdentity(Identity):
     """Who has logged in with a token.
 
     Args:
-        token: the token.
+        token: what was presented, and verified.
     """
 
     token: Token = field(default=Token("", (), (), 0.0), repr=False)

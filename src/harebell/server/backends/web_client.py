@@ -37,7 +37,7 @@ class TlsFiles:
     Args:
         ca: PEM file with authorities; None for those of the system.
         certificate: PEM file of the client; None for none.
-        key: its key.
+        key: the path of the private key of that certificate.
         verify: whether the certificate of the server is checked.
         hostname: whether its name has to be that of the server.
     """

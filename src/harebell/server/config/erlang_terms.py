@@ -79,7 +79,7 @@ class _TermReader:
     """Reads terms from a text.
 
     Args:
-        text: the text.
+        text: the content of a file in the format of `advanced.config`.
     """
 
     def __init__(self, text: str) -> None:

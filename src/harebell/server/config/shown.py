@@ -74,7 +74,7 @@ def toml_document(values: Mapping[str, Any], *, secrets: bool = False) -> str:
     """Return values by key as a TOML file.
 
     Args:
-        values: the values.
+        values: what is configured, by key.
         secrets: whether secrets are written; otherwise a comment stands for each.
     """
     lines = []

@@ -42,10 +42,10 @@ class Address(NamedTuple):
 
     Args:
         tls: whether TLS is used.
-        host: its host.
-        port: its port.
+        host: a name or an IP address.
+        port: where the HTTP API listens.
         path: the start of the paths, without a "/" at its end.
-        user: the user.
+        user: the name to log in with.
         password: the password in the URL; None for none.
     """
 
@@ -241,7 +241,7 @@ def configured(url: str, ask: Callable[[str], str | None]) -> Remote:
     """Return a server, with the password and the certificates that the environment names.
 
     Args:
-        url: its URL.
+        url: `http://` or `https://`, with a user if the variables name none.
         ask: asks the user for the password, see `password_of`.
 
     Raises:

@@ -66,7 +66,7 @@ class Answer(NamedTuple):
 
     Args:
         status: the status code.
-        headers: its headers.
+        headers: names and values, as they are sent.
         pieces: its body.
         rows: the rows that are its body, a line of JSON each; None for none.
     """

@@ -46,9 +46,9 @@ def fields_of(
     """Return the arguments of a command, checked.
 
     Args:
-        command: the command.
+        command: what says which fields there are, and their types.
         path: the arguments in the path.
-        query: the query.
+        query: what follows the "?", decoded.
         body: the body; b"" for none.
         reason: the header `x-reason`.
 

@@ -44,7 +44,7 @@ class HttpListener:
         port: the port bound to.
         server: uvicorn's server.
         sockets: the listening sockets.
-        application: the application.
+        application: what answers the requests.
     """
 
     def __init__(

@@ -36,8 +36,8 @@ class Open(NamedTuple):
 
     Args:
         status: the status code.
-        headers: its headers.
-        body: its body.
+        headers: names and values, as they are sent.
+        body: what follows the headers.
     """
 
     status: int

@@ -47,7 +47,7 @@ def document(routes: Iterable[Route], prefix: str) -> dict[str, Any]:
     """Return the OpenAPI document.
 
     Args:
-        routes: the routes.
+        routes: what the description is made of.
         prefix: the start of all paths; "" for none.
     """
     paths: dict[str, dict[str, Any]] = {}

@@ -58,10 +58,10 @@ def check_vhost(user: User, command: Command, vhost: str, broker: Broker, *, rea
     """Refuse a command on a vhost that the user may not see, or not open.
 
     Args:
-        user: the user.
-        command: the command.
+        user: who has logged in.
+        command: what is asked for, with the tag that it needs.
         vhost: the name of the vhost; a missing one is left to the command.
-        broker: the broker.
+        broker: where the vhost is, or is not.
         reads: whether the command only reads.
 
     Raises:

@@ -31,7 +31,7 @@ class Route(NamedTuple):
     Args:
         method: the HTTP method.
         path: the template of the path.
-        command: the command.
+        command: what runs for it.
     """
 
     method: str
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     """The command of a request.
 
     Args:
-        command: the command.
+        command: what runs.
         arguments: the arguments that the path has.
     """
 
@@ -87,7 +87,7 @@ class Routes:
     """The routes of all commands.
 
     Args:
-        commands: the commands.
+        commands: every command that has a path.
     """
 
     def __init__(self, commands: Iterable[Command]) -> None:

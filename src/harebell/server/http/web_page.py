@@ -54,8 +54,8 @@ class WebFile(NamedTuple):
 
     Args:
         status: the status code.
-        headers: its headers.
-        body: its body.
+        headers: names and values, as they are sent.
+        body: the content of the file.
     """
 
     status: int

@@ -218,7 +218,7 @@ class Opened(NamedTuple):
 
     Args:
         name: "console", "file", "syslog" or "journald": whose level and format it has.
-        output: the output.
+        output: what takes the lines.
         only: the one category that it has; "" for all but those of `without`.
         without: categories that have a file of their own.
     """

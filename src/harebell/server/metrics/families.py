@@ -55,7 +55,7 @@ class Section(NamedTuple):
 
     Args:
         prefix: RABBITMQ, CLUSTER or HAREBELL.
-        metrics: the metrics.
+        metrics: the names, types and texts of its families.
         rows: returns the objects with their values.
     """
 

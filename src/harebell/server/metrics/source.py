@@ -27,7 +27,7 @@ class Source:
     Args:
         broker: its queues and exchanges.
         registry: its connections.
-        users: its users.
+        users: whose logins are counted.
         storage: its data directory.
         flusher: its commits.
         lag: the delays of the event loop, in seconds.

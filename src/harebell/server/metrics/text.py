@@ -72,7 +72,7 @@ def written(prefix: str, metrics: Sequence[Metric], rows: Iterable[Row | None]) 
 
     Args:
         prefix: put before each name: `rabbitmq_`.
-        metrics: the metrics.
+        metrics: the names, types and texts of the families.
         rows: the objects with a value for each metric; None ends a slice.
     """
     columns: list[list[str]] = [[] for _ in metrics]

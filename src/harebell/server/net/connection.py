@@ -404,7 +404,7 @@ def _session(session: SSLObject, certificate: Mapping[str, Any]) -> TlsSession:
     """Return what a handshake ended with.
 
     Args:
-        session: the session.
+        session: a handshake that is complete.
         certificate: the peer's, as `SSLObject.getpeercert` gives it.
     """
     cipher = session.cipher()

@@ -60,7 +60,7 @@ class Sampler:
     """The samples of a broker; `Statistics` for commands.
 
     Args:
-        broker: the broker.
+        broker: whose queues and exchanges are sampled.
         registry: its connections.
         node: returns the names and the values of the figures of the process.
         wake: called when samples are wanted and none are taken.
@@ -220,9 +220,9 @@ class Sampler:
         """Store the sample of a thing if it has changed.
 
         Args:
-            thing: the thing.
+            thing: what has the counters, and gets the samples.
             names: the names of its values.
-            values: its values.
+            values: the counters now, in the order of the names.
             now: the time of this pass.
             since: the time of the pass before.
             first: whether all values were 0 at the pass before.

@@ -31,7 +31,7 @@ class LargeRecord:
         seed: the initial value of the checksum.
         position: the position of the message.
         time: milliseconds since 1970.
-        message: the message.
+        message: what the record is made of.
         keep: as for `RecordBuffer.message`.
 
     Attributes:

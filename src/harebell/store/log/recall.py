@@ -28,7 +28,7 @@ class Recalled:
     """A large message that was fetched and not taken yet.
 
     Args:
-        segment: its segment.
+        segment: where its body was spilled to.
         message: the message as read.
     """
 
@@ -46,7 +46,7 @@ class Recall:
     """Reads the one message of a segment.
 
     Args:
-        store: the store.
+        store: what reads files in a thread.
         segment: a segment with one message, which is large and on disk.
         seed: the initial value of the log's checksums.
         done: called when `read` has the message or will report an error.

@@ -22,7 +22,7 @@ class Spill:
     """The write of one segment.
 
     Args:
-        store: the store.
+        store: what writes files in a thread.
         log: the log of the segment.
         segment: a segment with one message, which is large.
     """

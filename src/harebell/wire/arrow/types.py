@@ -27,8 +27,8 @@ class ArrowColumn:
     """A named column, or a field within one.
 
     Args:
-        name: its name.
-        type: its type.
+        name: unique in its schema.
+        type: of each of its values.
         nullable: whether values may be null.
     """
 

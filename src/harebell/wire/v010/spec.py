@@ -170,7 +170,7 @@ class Content(NamedTuple):
 
     Args:
         sync: whether the peer requests its completion at once.
-        command: the command.
+        command: with its arguments.
     """
 
     sync: bool

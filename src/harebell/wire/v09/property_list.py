@@ -87,7 +87,7 @@ class PropertyList:
     """The property list of one class.
 
     Args:
-        class_id: the class.
+        class_id: the number of the class in the specification.
         name: of the class.
         kind: its properties, in the order of their flags.
         family: of messages that carry such a list.

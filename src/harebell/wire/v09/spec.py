@@ -57,7 +57,7 @@ class MethodSpec:
 
     Args:
         name: for example "queue.declare".
-        class_id: its class.
+        class_id: the number of the class in the specification.
         method_id: its number within the class.
         senders: "C", "S" or "CS".
         responses: names of the methods that may answer it; it is synchronous when there are any.

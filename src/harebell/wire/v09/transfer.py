@@ -54,7 +54,7 @@ class Transfer(Struct):
         destination: the exchange it is for, or the consumer.
         redelivered, reject_unroutable, immediate: its bits.
         exchange: where it was published, as a broker tells it.
-        routing_key: its routing key.
+        routing_key: what the exchange compares with its bindings.
         content_length: octets of body, as its sender says.
         raw: its properties, as drawn above.
         kind: INLINE or REFERENCE.

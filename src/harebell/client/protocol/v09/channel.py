@@ -102,7 +102,7 @@ class CoreChannel(Verbs):
         """Send a method that has a reply.
 
         Args:
-            method: the method.
+            method: what is sent, with its arguments.
             replies: the methods that answer it.
             convert: converts the reply to the verb's result.
         """
@@ -263,7 +263,7 @@ class CoreChannel(Verbs):
         """Subscribe to a queue.
 
         Args:
-            queue: the queue.
+            queue: the name of the queue, which has to exist.
             on_delivery: called for every message; None hands it to the channel's bulk sink.
             on_end: called once when no more messages will arrive.
             tag: the consumer tag.

@@ -24,7 +24,7 @@ class AlternateExchange:
     """The alternate exchange of one queue.
 
     Args:
-        queue: the queue.
+        queue: whose messages go there.
         name: the name of the exchange, which need not exist.
     """
 

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 class NoLocal:
-    """The messages of one queue that no-local consumers do not get.
-
-    Args:
-        queue: the queue.
-    """
+    """The messages of one queue that no-local consumers do not get."""
 
     def __init__(self, queue: Host) -> None:
         self._queue = queue

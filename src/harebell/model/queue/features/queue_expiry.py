@@ -19,7 +19,7 @@ class QueueExpiry:
     """The expiry of one queue.
 
     Args:
-        queue: the queue.
+        queue: the queue that is deleted when it is unused.
         timers: the timers of the broker.
         drop: deletes the queue.
 

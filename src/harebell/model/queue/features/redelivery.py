@@ -83,7 +83,7 @@ class Retry:
     """The messages of one queue that wait for their retry.
 
     Args:
-        queue: the queue.
+        queue: whose failed messages wait.
         timers: the timers of the broker.
     """
 

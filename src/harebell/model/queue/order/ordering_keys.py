@@ -46,7 +46,7 @@ def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
     Args:
         editor: reads messages.
         name: `routing_key`, a property, or a header.
-        message: the message.
+        message: the message whose property or header it is.
     """
     value: Any = None
     if name == _ROUTING_KEY:
@@ -65,7 +65,7 @@ class OrderingKey:
     """One key.
 
     Args:
-        key: the key.
+        key: what messages of the same order have in common.
 
     Attributes:
         holder: the consumer or group with deliveries of it, or None.
