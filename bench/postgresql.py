@@ -1,0 +1,359 @@
+"""Measure the storage in PostgreSQL beside what PostgreSQL itself can do, in one run.
+
+    python -m bench.postgresql                    everything, in about four minutes
+    python -m bench.postgresql --seconds 2 --through 100000
+
+Servers are those of the machine's package with the settings of a new cluster, on the disk of
+temporary files. `copy` writes as many octets as the broker has to, in rows as large as a window of
+messages: once in one transaction, and once with a commit for each row, which is what confirms wait
+for. `psql` is the time of one INSERT of a message by psql. The rest are brokers with their
+defaults: over a directory, over one server, and over one with a synchronous standby.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from bench.brokers import Broker, Harebell
+from bench.disk import record_bytes
+from bench.frames import Frames
+from bench.measure import play
+from bench.peer import BenchError, Peer
+from bench.scenarios import SCENARIOS, WINDOW
+from harebell.wire.v09 import methods as m
+from tests.postgresql.brokers import StoreBroker, owner_of
+from tests.postgresql.servers import PostgresServer, fresh_database, programs
+
+_DEFAULTS = {"shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "1GB"}
+_DATABASE = "bench"
+_PARTS = ("server", "directory", "alone", "size", "fail-over", "standby")
+_LEASE_MS = 3_000
+"""The default of `storage_lease_ms`."""
+_RATE = 1_000
+_QUEUES, _IN_EACH = 100, 1_000
+_COMMITS = 300
+_MESSAGE_BYTES = 200
+_SLOWEST = 20_000
+"""Messages per second that any machine reaches."""
+_MIB = 1024 * 1024
+
+Figures = dict[str, float]
+
+
+class OverPostgresql:
+    """A broker over PostgreSQL, as the scenarios want one.
+
+    Args:
+        broker: it serves.
+        name: what it is called.
+        start_seconds: how long it took until it served.
+    """
+
+    def __init__(self, broker: StoreBroker, name: str, start_seconds: float) -> None:
+        self.broker = broker
+        self.name = name
+        self.port = broker.port
+        self.start_seconds = start_seconds
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self.broker.pid
+
+    def stop(self) -> None:
+        """End it and remove its files."""
+        self.broker.remove()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, and print a line for each figure."""
+    options = _options(arguments)
+    figures: Figures = {}
+    with _server() as server:
+        for part in options.parts:
+            figures |= _measured(part, server, options)
+    for name in ("c128w", "c1kw"):
+        for above, below in (("alone", "copy"), ("alone", "copy_commits"), ("standby", "alone")):
+            one, other = figures.get(f"{above}_{name}"), figures.get(f"{below}_{name}")
+            if one and other:
+                figures[f"{above}_{name}_of_{below}"] = one / other
+    if options.json:
+        Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def _measured(part: str, server: PostgresServer, options: argparse.Namespace) -> Figures:
+    if part == "server":
+        return _server_alone(server, options.seconds)
+    if part == "directory":
+        return _directory(options.seconds)
+    if part == "size":
+        return _size(server, options.through)
+    if part == "fail-over":
+        return _fail_over(server)
+    if part == "alone":
+        with _over(server, "alone") as broker:
+            return _loads(broker, "alone", options.seconds)
+    standby = server.standby("standby1", settings=_DEFAULTS)
+    server.requires_standby("standby1")
+    figures = {"psql_replicated_p50_ms": _psql(server)}
+    with _over(server, "standby", "--durability=replicated") as broker:
+        figures |= _loads(broker, "standby", options.seconds)
+    server.requires_standby()
+    standby.stop()
+    return figures
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.postgresql")
+    parser.add_argument("--seconds", type=float, default=8.0, help="length of each load")
+    parser.add_argument(
+        "--through", type=int, default=1_000_000, help="messages through the queue of `size`"
+    )
+    parser.add_argument("--parts", nargs="+", choices=_PARTS, default=_PARTS, help="what to run")
+    parser.add_argument("--json", help="file to write the figures to")
+    return parser.parse_args(arguments)
+
+
+def _shown(name: str, value: float, unit: str) -> float:
+    print(f"{name:<34} {value:>12,.1f} {unit}", flush=True)
+    return value
+
+
+@contextmanager
+def _server() -> Iterator[PostgresServer]:
+    with PostgresServer(settings=_DEFAULTS, below=Path(tempfile.gettempdir())) as server:
+        yield server
+
+
+@contextmanager
+def _over(server: PostgresServer, name: str, *flags: str) -> Iterator[Broker]:
+    with (
+        fresh_database(server, _DATABASE),
+        StoreBroker(name, server.url(_DATABASE), flags, lease_ms=_LEASE_MS) as broker,
+    ):
+        seconds = broker.wait_until_it_serves()
+        yield OverPostgresql(broker, f"over PostgreSQL, {name}", seconds)
+
+
+# --- PostgreSQL without a broker -----------------------------------------------------------------
+
+
+def _server_alone(server: PostgresServer, seconds: float) -> Figures:
+    figures = {}
+    with fresh_database(server, _DATABASE), psycopg.connect(server.url(_DATABASE)) as connection:
+        connection.execute("CREATE TABLE t (number bigint PRIMARY KEY, content bytea)")
+        connection.execute("ALTER TABLE t ALTER COLUMN content SET STORAGE EXTERNAL")
+        connection.commit()
+        for name in ("c128w", "c1kw"):
+            # Random, so that nothing can be compressed.
+            row = os.urandom(record_bytes(SCENARIOS[name]) * WINDOW)
+            for commits in (False, True):
+                connection.execute("TRUNCATE t")
+                connection.commit()
+                rate = _copied(connection, row, seconds / 2, commits=commits)
+                key = f"copy_commits_{name}" if commits else f"copy_{name}"
+                figures[key] = _shown(key, rate * WINDOW, "messages/s")
+    figures["psql_p50_ms"] = _psql(server)
+    return figures
+
+
+def _copied(
+    connection: psycopg.Connection[tuple[object, ...]],
+    row: bytes,
+    seconds: float,
+    *,
+    commits: bool,
+) -> float:
+    """Rows per second of COPY in the binary format."""
+    statement = "COPY t (number, content) FROM STDIN (FORMAT binary)"
+    begin, number = time.monotonic(), 0
+    while number == 0 or time.monotonic() < begin + seconds:
+        with connection.cursor().copy(statement) as copy:
+            copy.set_types(["int8", "bytea"])
+            while True:
+                copy.write_row((number, row))
+                number += 1
+                if commits or time.monotonic() > begin + seconds:
+                    break
+        connection.commit()
+    return number / (time.monotonic() - begin)
+
+
+def _psql(server: PostgresServer) -> float:
+    """Milliseconds of half of the commits of one message, as psql counts them."""
+    with fresh_database(server, _DATABASE):
+        insert = f"INSERT INTO t VALUES (decode(repeat('5a', {_MESSAGE_BYTES}), 'hex'));\n"
+        script = "CREATE TABLE t (content bytea);\n\\timing on\n" + insert * _COMMITS
+        done = subprocess.run(
+            [str(programs() / "psql"), "-q", "-X", server.url(_DATABASE)],
+            input=script,
+            capture_output=True,
+            text=True,
+            check=True,
+            # The time has a decimal point.
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    times = sorted(float(each) for each in re.findall(r"Time: ([\d.]+) ms", done.stdout))
+    if len(times) != _COMMITS:
+        raise BenchError(f"psql: {done.stdout}{done.stderr}")
+    return _shown("psql, one commit, p50", times[len(times) // 2], "ms")
+
+
+# --- brokers -------------------------------------------------------------------------------------
+
+
+def _directory(seconds: float) -> Figures:
+    broker = Harebell()
+    try:
+        return _loads(broker, "directory", seconds)
+    finally:
+        broker.stop()
+
+
+def _loads(broker: Broker, name: str, seconds: float) -> Figures:
+    figures = {}
+    for scenario in ("c128w", "c1kw"):
+        found = play(broker, SCENARIOS[scenario], seconds).messages_per_second or 0.0
+        key = f"{name}_{scenario}"
+        figures[key] = _shown(key, found, "messages/s")
+    p50, p99 = _confirm_latency(broker.port, seconds)
+    figures[f"{name}_p50_ms"] = _shown(f"{name}, confirm, p50", p50, "ms")
+    figures[f"{name}_p99_ms"] = _shown(f"{name}, confirm, p99", p99, "ms")
+    return figures
+
+
+def _confirm_latency(port: int, seconds: float) -> tuple[float, float]:
+    """Milliseconds from a publish to its confirm at 1,000 messages per second: half, and 99 %."""
+    peer = Peer(port, lambda *_: None)
+    peer.call(m.QueueDeclare("bench.latency", durable=True), m.QueueDeclareOk)
+    peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    frames = Frames("", "bench.latency", 128, persistent=True, batch=1)
+    count = int(seconds * _RATE)
+    sent: list[float] = []
+    times: list[float] = []
+    begin = time.monotonic()
+    while len(times) < count:
+        now = time.monotonic()
+        due = begin + len(sent) / _RATE
+        if len(sent) < count and now >= due:
+            sent.append(due)
+            peer.socket.sendall(frames.numbered(len(sent), 0, 1))
+            continue
+        wait = max(0.0, due - now) if len(sent) < count else 1.0
+        if select.select([peer.socket], [], [], wait)[0]:
+            peer.read()
+            now = time.monotonic()
+            times += [now - each for each in sent[len(times) : peer.confirmed]]
+    peer.call(m.QueueDelete("bench.latency"), m.QueueDeleteOk)
+    peer.close()
+    times.sort()
+    return times[count // 2] * 1000, times[count * 99 // 100] * 1000
+
+
+def _size(server: PostgresServer, through: int) -> Figures:
+    """What the database grows by when many messages pass through one queue."""
+    scenario = SCENARIOS["c128w"]
+    seconds = min(5.0, through / _SLOWEST)
+    with _over(server, "size") as broker:
+        before = _octets(server)
+        messages, largest = 0, 0
+        while messages < through:
+            messages += play(broker, scenario, seconds).messages or 0
+            largest = max(largest, _octets(server) - before)
+        cleaned = server.execute(
+            "SELECT coalesce(sum(n_dead_tup), 0), coalesce(sum(autovacuum_count), 0)"
+            " FROM pg_stat_user_tables WHERE relname LIKE 'log%'",
+            _DATABASE,
+        )[0]
+    return {
+        "through_messages": _shown("through one queue", messages, "messages of 128 B"),
+        "through_mib": _shown("the database grew by at most", largest / _MIB, "MiB"),
+        "dead_rows": _shown("dead rows of the log", float(str(cleaned[0])), ""),
+        "autovacuums": _shown("autovacuums of the log", float(str(cleaned[1])), ""),
+    }
+
+
+def _octets(server: PostgresServer) -> int:
+    return int(str(server.execute(f"SELECT pg_database_size('{_DATABASE}')")[0][0]))
+
+
+def _fail_over(server: PostgresServer) -> Figures:
+    """Seconds from kill -9 of the owner of many messages until a client is served again."""
+    names = [f"bench.fail-over.{number}" for number in range(_QUEUES)]
+    with fresh_database(server, _DATABASE):
+        url = server.url(_DATABASE)
+        with StoreBroker("one", url, lease_ms=_LEASE_MS) as one:
+            one.wait_until_it_serves()
+            with StoreBroker("two", url, lease_ms=_LEASE_MS) as two:
+                _fill(one.port, names)
+                _until(lambda: two.has_logged("standing by"))
+                # It reads along; the last of it takes a moment.
+                time.sleep(1.0)
+                begin = time.monotonic()
+                one.kill()
+                owner_of([two])
+                served = time.monotonic() - begin
+                _use(two.port, names[-1])
+                seconds = time.monotonic() - begin
+                peer = Peer(two.port, lambda *_: None)
+                for name in names:
+                    found = peer.call(m.QueueDeclare(name, passive=True), m.QueueDeclareOk)
+                    expected = _IN_EACH + (name == names[-1])
+                    if found.message_count != expected:
+                        raise BenchError(f"{name}: {found.message_count} of {expected} messages")
+                peer.close()
+    _shown("fail-over until it answers", served, "s")
+    return {"fail_over_s": _shown("fail-over until it has confirmed", seconds, "s")}
+
+
+def _until(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not happened():
+        if time.monotonic() > until:
+            raise BenchError("the other broker does not stand by")
+        time.sleep(0.01)
+
+
+def _fill(port: int, names: Sequence[str]) -> None:
+    peer = Peer(port, lambda *_: None)
+    peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    for at, name in enumerate(names, start=1):
+        peer.call(m.QueueDeclare(name, durable=True), m.QueueDeclareOk)
+        frames = Frames("", name, 128, persistent=True, batch=_IN_EACH)
+        peer.socket.sendall(frames.numbered(0, 0, _IN_EACH))
+        while peer.confirmed < at * _IN_EACH:
+            peer.read()
+    peer.close()
+
+
+def _use(port: int, name: str) -> None:
+    """Publish, and consume: both are answered."""
+    received: list[bytes] = []
+    peer = Peer(port, lambda _lane, _tag, body: received.append(body))
+    peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    peer.socket.sendall(Frames("", name, 128, persistent=True, batch=1).numbered(0, 0, 1))
+    while not peer.confirmed:
+        peer.read()
+    peer.call(m.BasicQos(0, 1), m.BasicQosOk)
+    peer.call(m.BasicConsume(name, "c"), m.BasicConsumeOk)
+    while not received:
+        peer.read()
+    # Without an acknowledgement it goes back when this connection ends.
+    peer.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
