@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PARTS := lint types .test-native .test-python .test-rest .test-spark
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs deb clean
+.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs docs-site deb clean
 .PHONY: $(PARTS)
 .NOTPARALLEL:
 
@@ -90,6 +90,10 @@ soak:            ## Run the long tests, three to four hours; the fuzzers share H
 docs:            ## Run every command and example of the documentation
 	@$(SETUP) test
 	$(PYTEST) tests/docs tests/tidy
+
+docs-site:       ## Build the documentation site, in dist/docs-site
+	@$(SETUP) site
+	@$(BIN)/python tools/docs_site.py dist/docs-site
 
 deb:             ## Make the Debian package, in dist
 	@$(SETUP) run

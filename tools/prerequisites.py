@@ -139,6 +139,7 @@ _BUILD = (_VENV, _COMPILER, _LIBC, _HEADERS)
 NEEDS: dict[str, tuple[Need, ...]] = {
     "run": _BUILD,
     "demo": (*_BUILD, _JAVA),
+    "site": _BUILD,
     "test": (
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
         *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),

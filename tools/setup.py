@@ -2,6 +2,7 @@
 
     python3.11 tools/setup.py run     what `make run` needs
     python3.11 tools/setup.py demo    and Spark with the demo's data
+    python3.11 tools/setup.py site    what builds the documentation site
     python3.11 tools/setup.py test    and every tool and client that the tests use
 
 Each step leaves a stamp with a hash of what it depends on, so that a second call takes no time and
@@ -32,9 +33,10 @@ NODE = (ROOT / "tests" / "interop" / "node", ROOT / "tests" / "browser" / "node"
 EXTRAS = {
     "run": ("management",),
     "demo": ("management", "spark", "demo"),
+    "site": ("management", "site"),
     "test": (
         *("management", "dev", "spark", "delta", "iceberg", "demo", "interop", "fuzz"),
-        "postgresql",
+        *("postgresql", "site"),
     ),
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make this clone ready for a purpose: tools/setup.sh run|demo|test
+# Make this clone ready for a purpose: tools/setup.sh run|demo|site|test
 #
 # Only finds a Python to go on with; tools/setup.py does the rest. PYTHON=... chooses another one.
 set -euo pipefail

@@ -19,6 +19,7 @@ ON_SPARK = (
     "docs/guides/pipelines.md",
     "docs/guides/spark.md",
     "docs/guides/sql.md",
+    "docs/tutorials/stream-to-lake.md",
 )
 """Files whose examples start Spark, which wants most of the machine for itself."""
 

@@ -11,7 +11,7 @@ import yaml
 
 from tests.tidy.sources import ROOT
 
-TARGETS_MAX = 16
+TARGETS_MAX = 18
 TEXT = (ROOT / "Makefile").read_text()
 TARGETS = re.findall(r"^([a-z-]+):", TEXT, re.M)
 

@@ -61,7 +61,11 @@ cdef extern from *:
     }
 
     #if defined(__x86_64__)
+    #if defined(__clang__)
+    __attribute__((target("sse4.2,crc32")))  /* clang counts the instruction apart */
+    #else
     __attribute__((target("sse4.2")))
+    #endif
     static uint32_t harebell_crc_sse42(uint32_t crc, const unsigned char *p, size_t n) {
         uint64_t wide = crc;
         while (n >= 8) {
