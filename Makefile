@@ -49,7 +49,7 @@ demo:            ## Send a year of flights through the broker and Spark
 
 bench:           ## Measure the broker, and RabbitMQ beside it where it is installed
 	@$(SETUP) test
-	@$(BIN)/python -m bench $(FLAGS)
+	@$(BIN)/python -m bench --svg build/benchmarks.svg $(FLAGS)
 
 bench-spark:     ## Measure the data pipeline beside what Spark itself can do
 	@$(SETUP) test

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from bench.backlog import backlog, restart
 from bench.brokers import KINDS, Broker, Harebell, rabbitmq_is_installed
+from bench.drawing import draw, figures_of
 from bench.measure import Result, play, rest
 from bench.peer import BenchError
 from bench.report import medians, show
@@ -96,6 +97,7 @@ def measure_once(brokers: dict[str, Broker], scenarios: list[str], messages: int
 @click.option("--seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True)
 @click.option("--messages", type=click.IntRange(1), default=1_000_000, show_default=True)
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--svg", "picture", type=click.Path(dir_okay=False, path_type=Path))
 def main(
     only: str | None,
     kinds: str | None,
@@ -103,6 +105,7 @@ def main(
     seconds: float,
     messages: int,
     json_file: Path | None,
+    picture: Path | None,
 ) -> None:
     """Measure brokers; ends with code 1 when a message was lost, doubled or out of order."""
     scenarios = _names(only, EVERYTHING, "scenario")
@@ -132,6 +135,11 @@ def main(
     if json_file is not None:
         report = {"medians": found, "runs": results}
         json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    drawn = figures_of(found)
+    if picture is not None and drawn:
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        picture.write_text(draw(drawn))
+        console.print(f"drawn in {picture}", highlight=False)
 
 
 if __name__ == "__main__":
