@@ -180,7 +180,7 @@ def _read(values: pa.Array, before: bytes, after: bytes, readable: pa.DataType |
     """Parse wrapped values with Arrow, each with its number.
 
     Args:
-        values: the values.
+        values: bodies, each a value of JSON.
         before: the text before each value.
         after: the text after it, before the number.
         readable: their type; None to check them only.

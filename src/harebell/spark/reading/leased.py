@@ -58,7 +58,7 @@ class ClaimRequest(NamedTuple):
     """A claim to be made together with others (see `claims`).
 
     Args:
-        queue: the queue.
+        queue: the name of the queue.
         group: name of the lease group.
         epoch: of the group.
         commit: the claim up to which everything is committed first; 0 for none.
@@ -79,7 +79,7 @@ class LeasedReader:
 
     Args:
         options: which queue, and how.
-        connection: the connection.
+        connection: where the claims are made.
         kind: type of the queue.
     """
 

@@ -17,7 +17,7 @@ def queues(connection: BrokerConnection, options: Options, *, some: bool = True)
     """Return the queues that the query reads.
 
     Args:
-        connection: the connection.
+        connection: where the names are looked up.
         options: contain the names or the pattern.
         some: whether at least one queue must exist.
 

@@ -21,7 +21,7 @@ class OffsetRange:
     """A range of positions of one queue.
 
     Args:
-        queue: the queue.
+        queue: the name of the queue.
         generation: identity of its log.
         first: first position.
         end: position after the last.

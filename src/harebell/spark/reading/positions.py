@@ -29,7 +29,7 @@ class PositionReader:
 
     Args:
         options: which queue, and how.
-        connection: the connection.
+        connection: where the positions are looked up.
         kind: type of the queue.
     """
 

@@ -24,7 +24,7 @@ class PrivateStream:
 
     Args:
         options: the exchange, the binding keys and the retention.
-        connection: the connection.
+        connection: where the stream is declared and deleted.
         name: of the stream; None for a new query.
 
     Attributes:
