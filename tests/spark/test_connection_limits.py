@@ -196,9 +196,9 @@ def test_a_task_that_is_killed_holds_up_no_other(broker: RunningBroker, executor
         "import sys; from pathlib import Path; from pyspark import SparkFiles\n"
         f"SparkFiles._root_directory, SparkFiles._is_running_on_worker = {str(executor)!r}, True\n"
         "from harebell.client.url import URL\n"
-        "from harebell.spark.reading.task_connections import ConnectionSettings, task_connection\n"
-        "settings = ConnectionSettings(30.0, 'killed', 1, 60.0)\n"
-        f"with task_connection(URL.of({broker.url!r}), settings):\n"
+        "from harebell.spark.reading.rows import task_connections as tasks\n"
+        "settings = tasks.ConnectionSettings(30.0, 'killed', 1, 60.0)\n"
+        f"with tasks.task_connection(URL.of({broker.url!r}), settings):\n"
         "    print('holds', flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen(

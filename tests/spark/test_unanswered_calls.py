@@ -11,7 +11,7 @@ from typing import Any
 import pika
 import pytest
 
-from harebell.spark.reading import rows
+from harebell.spark.reading.rows import task_connections
 from harebell.spark.source import QueueSource
 from harebell.wire.v09 import bulk
 from harebell.wire.v09 import lease as lease_wire
@@ -101,7 +101,7 @@ def test_tasks_of_queries_with_other_settings_have_connections_of_their_own(
     broker_url: str, channel: Any, queue: str
 ) -> None:
     publish(channel, queue, 0, 5)
-    before = set(rows._CONNECTIONS)
+    before, made = set(task_connections._KEPT._idle), set()
     peek = {"url": broker_url, "queue": queue, "delivery": "peek"}
     for timeout, prefix in (("20s", "spark"), ("40s", "spark"), ("40s", "spark"), ("40s", "etl")):
         options = peek | {"fetchTimeout": timeout, "groupIdPrefix": prefix}
@@ -110,9 +110,10 @@ def test_tasks_of_queries_with_other_settings_have_connections_of_their_own(
         task = pickle.loads(pickle.dumps(reader))
         for partition in reader.partitions(start, gathered(reader, start)):
             assert list(task.read(partition))
+            # A connection that no task uses is soon closed.
+            made |= task_connections._KEPT._idle.keys() - before
         reader.stop()
-    made = set(rows._CONNECTIONS) - before
-    assert sorted((timeout, name) for _, timeout, name in made) == [
+    assert sorted((settings.timeout, settings.name) for _, settings in made) == [
         (20.0, "spark: task"),
         (40.0, "etl: task"),
         (40.0, "spark: task"),

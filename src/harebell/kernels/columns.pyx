@@ -3,7 +3,7 @@
 The pure Python twin, columns.py, has the description and draws the buffers; both must agree byte
 for byte. This module does not use pyarrow: a chunk is a list of `bytes` in Arrow's layout
 (little-endian values, 32-bit offsets, validity bits with the least significant first), which
-harebell.spark.reading.arrow_batches assembles into record batches.
+harebell.spark.reading.rows.arrow_batches assembles into record batches.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

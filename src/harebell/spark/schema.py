@@ -27,8 +27,8 @@ from pyspark.sql.types import (
 from harebell.base.errors import HarebellError
 from harebell.base.names import nearest
 from harebell.spark.options.source_options import BINARY, JSON, TEXT, Options
-from harebell.spark.reading.bodies import CORRUPT, json_problem
-from harebell.spark.reading.deaths import DEATH, HEADERS
+from harebell.spark.reading.rows.bodies import CORRUPT, json_problem
+from harebell.spark.reading.rows.deaths import DEATH, HEADERS
 
 _STRING = StringType()
 

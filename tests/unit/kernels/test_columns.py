@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from harebell.base.errors import HarebellError, ProtocolError
 from harebell.base.message import Properties
 from harebell.kernels.columns import ColumnSink
-from harebell.spark.reading.arrow_batches import arrow_schema, record_batch
+from harebell.spark.reading.rows.arrow_batches import arrow_schema, record_batch
 from harebell.spark.schema import EVERYTHING, MESSAGE, select
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from harebell.wire.v09.fields import decode_table

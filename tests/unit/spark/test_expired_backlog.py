@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from harebell.client.protocol.leases import Lease
 from harebell.spark.options.source_options import parse
-from harebell.spark.reading.leased import LeasedReader
+from harebell.spark.reading.leased.leased_reader import LeasedReader
 from harebell.wire.v09.lease import ClaimInfo
 
 AT_ONCE = 50

@@ -99,7 +99,7 @@ class QueueSnapshot:
         from pyspark.sql.types import StructType
 
         from harebell.kernels.columns import ColumnSink
-        from harebell.spark.reading.arrow_batches import arrow_schema, record_batch
+        from harebell.spark.reading.rows.arrow_batches import arrow_schema, record_batch
         from harebell.spark.schema import MESSAGE, PROPERTIES
         from harebell.wire.v09.header_texts import count_of, headers_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.queue_consumer import QueueGone, SourceError
+from harebell.spark.reading.spooled.queue_consumer import QueueGone, SourceError
 
 _LOG = logging.getLogger("harebell.spark")
 

@@ -31,9 +31,9 @@ from harebell.spark.options.source_options import (
     Options,
 )
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.claims import claim_together
 from harebell.spark.reading.data_loss_policy import DataLossPolicy
-from harebell.spark.reading.leased import LeasedReader
+from harebell.spark.reading.leased.claims import claim_together
+from harebell.spark.reading.leased.leased_reader import LeasedReader
 from harebell.spark.reading.naming import check_partition, queues
 from harebell.spark.reading.offsets import (
     ClaimOffset,
@@ -43,11 +43,11 @@ from harebell.spark.reading.offsets import (
     SpoolOffset,
 )
 from harebell.spark.reading.planning import OffsetRange, planned
-from harebell.spark.reading.positions import STREAM, PositionReader, span_of
-from harebell.spark.reading.private_stream import PrivateStream
+from harebell.spark.reading.positions.position_reader import STREAM, PositionReader, span_of
+from harebell.spark.reading.positions.private_stream import PrivateStream
 from harebell.spark.reading.query import QueueReader, SourceQuery
-from harebell.spark.reading.queue_consumer import QueueGone, SourceError
-from harebell.spark.reading.spooled import SpooledReader
+from harebell.spark.reading.spooled.queue_consumer import QueueGone, SourceError
+from harebell.spark.reading.spooled.spooled_reader import SpooledReader
 from harebell.spark.reading.trigger_delay import TriggerDelay
 from harebell.spark.schema import ColumnSelection
 

@@ -39,8 +39,8 @@ from harebell.spark.reading.offsets import (
 )
 from harebell.spark.reading.query import SourceQuery
 from harebell.spark.reading.queue_reader import QueueReaders
-from harebell.spark.reading.row_layout import layout
-from harebell.spark.reading.rows import PartitionRows
+from harebell.spark.reading.rows.partition_rows import PartitionRows
+from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.schema import ColumnSelection
 
 

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql.types import StructType
 
 from harebell.spark.options.source_options import parse
-from harebell.spark.reading.arrow_batches import arrow_schema
-from harebell.spark.reading.deaths import DEATH, with_deaths
-from harebell.spark.reading.row_layout import layout
+from harebell.spark.reading.rows.arrow_batches import arrow_schema
+from harebell.spark.reading.rows.deaths import DEATH, with_deaths
+from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.schema import MESSAGE
 
 EVENT = {

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructField, StructType
 
 from harebell.spark.options.source_options import KAFKA, Options
-from harebell.spark.reading import deaths
-from harebell.spark.reading.arrow_batches import arrow_schema
-from harebell.spark.reading.bodies import raw_schema
-from harebell.spark.reading.key_shares import column_of, field_of
+from harebell.spark.reading.rows import deaths
+from harebell.spark.reading.rows.arrow_batches import arrow_schema
+from harebell.spark.reading.rows.bodies import raw_schema
+from harebell.spark.reading.rows.key_shares import column_of, field_of
 from harebell.spark.schema import MESSAGE, PROPERTIES, ColumnSelection, SchemaError, select
 
 _SOURCES = {

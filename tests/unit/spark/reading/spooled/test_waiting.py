@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec import Struct
 
-from harebell.spark.reading.waiting import waiting
+from harebell.spark.reading.spooled.waiting import waiting
 
 
 class Answer(Struct):

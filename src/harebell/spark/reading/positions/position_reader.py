@@ -18,7 +18,7 @@ from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
 from harebell.spark.reading.offsets import LogOffset, OffsetError, QueueOffset
 from harebell.spark.reading.planning import OffsetRange
-from harebell.spark.reading.queue_consumer import SourceError
+from harebell.spark.reading.spooled.queue_consumer import SourceError
 
 STREAM = "stream"
 _MICROS_PER_MS = 1000

@@ -30,9 +30,9 @@ from harebell.client.errors import (
 )
 from harebell.kernels.columns import ColumnSink
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.arrow_batches import record_batch
-from harebell.spark.reading.spool import Spool
-from harebell.spark.reading.waiting import waiting
+from harebell.spark.reading.rows.arrow_batches import record_batch
+from harebell.spark.reading.spooled.spool import Spool
+from harebell.spark.reading.spooled.waiting import waiting
 from harebell.spark.schema import ColumnSelection
 from harebell.wire.v09.header_texts import count_of, headers_of
 

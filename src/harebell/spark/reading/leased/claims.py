@@ -17,7 +17,7 @@ from harebell.client.errors import ChannelClosed
 from harebell.client.protocol import leases
 from harebell.client.protocol.call import Call
 from harebell.spark.reading.broker_connection import LOST, BrokerConnection
-from harebell.spark.reading.leased import ClaimRequest, LeasedReader
+from harebell.spark.reading.leased.leased_reader import ClaimRequest, LeasedReader
 from harebell.wire.v09.lease import ClaimInfo
 
 _FEWEST = 2

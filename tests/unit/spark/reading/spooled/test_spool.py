@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harebell.spark.reading import spool as spools
-from harebell.spark.reading.spool import Spool, SpoolError, SpoolPartition
+from harebell.spark.reading.spooled import spool as spools
+from harebell.spark.reading.spooled.spool import Spool, SpoolError, SpoolPartition
 
 SCHEMA = pa.schema([("n", pa.int64())])
 

@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType
 
 from harebell.client.url import URL
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.arrow_batches import arrow_schema
-from harebell.spark.reading.row_layout import as_kafka, layout
+from harebell.spark.reading.rows.arrow_batches import arrow_schema
+from harebell.spark.reading.rows.row_layout import as_kafka, layout
 from harebell.spark.schema import (
     KAFKA_HEADERS,
     KAFKA_MESSAGE,

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from harebell.spark.reading.bodies import json_values
+from harebell.spark.reading.rows.bodies import json_values
 
 NAME = "death"
 DEATH = StructField(

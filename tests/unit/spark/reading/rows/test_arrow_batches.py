@@ -7,7 +7,7 @@ from array import array
 import pyarrow as pa
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
-from harebell.spark.reading.arrow_batches import arrow_schema, record_batch
+from harebell.spark.reading.rows.arrow_batches import arrow_schema, record_batch
 from harebell.spark.schema import MESSAGE
 
 

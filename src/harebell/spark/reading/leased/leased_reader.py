@@ -28,7 +28,7 @@ from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
 from harebell.spark.reading.offsets import ClaimOffset, OffsetError, QueueOffset
 from harebell.spark.reading.planning import OffsetRange
-from harebell.spark.reading.queue_consumer import QueueGone, SourceError
+from harebell.spark.reading.spooled.queue_consumer import QueueGone, SourceError
 from harebell.wire.v09.lease import ClaimInfo
 
 _LOG = logging.getLogger("harebell.spark")

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import datasource as ds
 
 from harebell.model.filter import compile_filter
-from harebell.spark.reading.pushed_conditions import condition_of, joined
+from harebell.spark.reading.positions.pushed_conditions import condition_of, joined
 
 ID, PRIORITY, AGAIN = ("properties", "message_id"), ("properties", "priority"), ("redelivered",)
 

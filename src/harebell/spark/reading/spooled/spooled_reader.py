@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from harebell.spark.options.source_options import AT_MOST_ONCE, Options
-from harebell.spark.reading import spool as spools
 from harebell.spark.reading.offsets import START, OffsetError, QueueOffset, SpoolOffset
-from harebell.spark.reading.queue_consumer import SourceError
-from harebell.spark.reading.receiver import Receiver
+from harebell.spark.reading.spooled import spool as spools
+from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.spooled.receiver import Receiver
 from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")

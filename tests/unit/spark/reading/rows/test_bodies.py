@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harebell.spark.reading import bodies
-from harebell.spark.reading.bodies import (
+from harebell.spark.reading.rows import bodies
+from harebell.spark.reading.rows.bodies import (
     CORRUPT,
     DROP,
     FAIL,

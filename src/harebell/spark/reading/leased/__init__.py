@@ -1,0 +1,1 @@
+"""Read a queue by leases: open its group, claim messages, and commit claims."""

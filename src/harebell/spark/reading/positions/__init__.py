@@ -1,0 +1,1 @@
+"""Read a queue or stream by position, without consuming it."""
