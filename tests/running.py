@@ -1,15 +1,61 @@
-"""A real broker in its own process, for tests that need one: `harebell serve` on a free port."""
+"""A real broker in its own process, for tests that need one: `harebell serve` on a free port.
+
+With `HAREBELL_TEST_STORAGE=postgresql://...` the brokers of all tests keep what they have in that
+database, each in a schema of its own: see `tests/postgresql/over.py`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from harebell.testing.running import DidNotStart, RunningBroker, environment
+from harebell.testing.running import DidNotStart, environment
+from harebell.testing.running import RunningBroker as Running
 
-__all__ = ["DidNotStart", "RunningBroker", "command", "environment", "running_broker"]
+__all__ = ["DidNotStart", "RunningBroker", "command", "environment", "running_broker", "storage"]
+
+STORAGE = "HAREBELL_TEST_STORAGE"
+
+
+class RunningBroker(Running):
+    """A started broker, over the storage that the tests run over."""
+
+    def __init__(
+        self,
+        *flags: str,
+        env: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
+        **settings: object,
+    ) -> None:
+        super().__init__(
+            *flags, env={**storage(_data_dir(flags)), **(env or {})}, prefix=prefix, **settings
+        )
+
+
+def storage(data_dir: str) -> dict[str, str]:
+    """Variables for a broker, if the tests run over a storage that is no directory.
+
+    Args:
+        data_dir: a broker that starts there again finds what it had; "" for one of its own.
+    """
+    url = os.environ.get(STORAGE)
+    if not url:
+        return {}
+    name = hashlib.sha256((data_dir or uuid.uuid4().hex).encode()).hexdigest()[:16]
+    return {"HAREBELL_STORAGE": url, "HAREBELL_STORAGE_SCHEMA": f"test_{name}"}
+
+
+def _data_dir(flags: Sequence[str]) -> str:
+    for at, given in enumerate(flags):
+        name, equals, value = given.partition("=")
+        if name == "--data-dir":
+            return value if equals else flags[at + 1]
+    return ""
 
 
 def command() -> str:

@@ -30,11 +30,13 @@ from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.store.log.memory import MemoryStore
+from tests.running import STORAGE, storage
 
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
 _READ_OCTETS = 65_536
 _MORNING_MS = 1_700_000_000_000
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != STORAGE}
 _MAIN = "from harebell.__main__ import main; main()"
 
 
@@ -215,7 +217,11 @@ class SocketSite:
         command = [sys.executable, "-c", _MAIN, "serve", "--port", "0"]
         command += ["--data-dir", str(directory / "data"), *flags]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self._log, text=True
+            command,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env={**_ENVIRONMENT, **storage(str(directory / "data"))},
         )
         try:
             self.port = self._read_port()

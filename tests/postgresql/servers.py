@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -97,6 +97,7 @@ class PostgresServer:
         settings: of postgresql.conf, beside those of every test.
         following: the server that this one is made a standby of.
         through: the port to reach that server at; None for its own.
+        prefix: a command that runs the server, such as nsenter with its flags.
         below: the directory to be in; None for one in memory, where the machine has it: what is
             killed here are processes, and what they wrote stays.
 
@@ -113,7 +114,9 @@ class PostgresServer:
         following: PostgresServer | None = None,
         through: int | None = None,
         below: Path | None = None,
+        prefix: Sequence[str] = (),
     ) -> None:
+        self._prefix = list(prefix)
         self.name = name
         self.port = free_port()
         self._settings = dict(settings or {})
@@ -171,7 +174,13 @@ class PostgresServer:
         )
         with (self.home / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._end_with_us(), str(self._bin / "postgres"), "-D", str(self._data)],
+                [
+                    *self._prefix,
+                    *self._end_with_us(),
+                    str(self._bin / "postgres"),
+                    "-D",
+                    str(self._data),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

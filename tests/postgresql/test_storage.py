@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from harebell.client import blocking
 from tests.patience import eventually
 from tests.postgresql.brokers import StoreBroker, owner_of
 from tests.postgresql.history import History
-from tests.postgresql.servers import USER, PostgresServer, fresh_database
+from tests.postgresql.servers import SUPERUSER, USER, PostgresServer, fresh_database
 from tests.relay import relay
 from tests.running import command, environment
 
@@ -165,6 +168,53 @@ def test_a_statement_timeout_and_many_connections_of_others_lose_nothing(
         postgresql.execute(f"ALTER ROLE {name} CONNECTION LIMIT -1")
         broker.wait_until_it_serves()
         history.drain(broker.port)
+
+
+@contextmanager
+def _small_space(octets: int) -> Iterator[tuple[PostgresServer, Path]]:
+    """A server with a tablespace `small` in a tmpfs of its own, and where the test finds that."""
+    with tempfile.TemporaryDirectory(prefix="hb-small-", dir="/dev/shm") as mounted:
+        user = SUPERUSER if os.geteuid() == 0 else str(os.getuid())
+        mount = f"mount -t tmpfs -o size={octets},mode=0700,uid={user} none {mounted}"
+        sleeper = subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", f"{mount} && echo mounted && exec sleep infinity"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert sleeper.stdout is not None
+            assert sleeper.stdout.readline() == "mounted\n", "nothing can be mounted here"
+            Path(mounted).chmod(0o755)
+            with PostgresServer(prefix=["nsenter", "-t", str(sleeper.pid), "-m"]) as server:
+                server.execute(f"CREATE TABLESPACE small LOCATION '{mounted}'")
+                server.execute(f"CREATE DATABASE d OWNER {USER} TABLESPACE small")
+                yield server, Path(f"/proc/{sleeper.pid}/root{mounted}")
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+
+
+def test_a_full_disk_of_the_database_only_delays_confirms() -> None:
+    with _small_space(64 * 1_048_576) as (server, space):
+        history = History(7)
+        with StoreBroker("a", server.url("d"), lease_ms=20_000) as broker:
+            broker.wait_until_it_serves()
+            history.load.declare(broker.port)
+            ballast = space / "ballast"
+
+            def fill() -> None:
+                with ballast.open("wb", buffering=0) as file, suppress(OSError):
+                    while True:
+                        file.write(bytes(4096))
+
+            now = time.monotonic()
+            meanwhile = [(now + 0.5, fill), (now + 2.0, ballast.unlink)]
+            # Clients wait, and go on when there is room again.
+            assert not history.load.run(broker.port, now + 4, meanwhile=meanwhile)
+            assert "No space left on device" in broker.log
+            assert "Traceback" not in broker.log
+            history.drain(broker.port)
+            assert broker.stop() == 0
 
 
 # --- wrong settings ------------------------------------------------------------------------------
