@@ -68,7 +68,7 @@ def test_java_that_is_too_old_is_no_java(tmp_path: Path) -> None:
 def test_a_purpose_that_is_none_is_answered_with_all_of_them() -> None:
     result = run("tset", path=os.environ["PATH"])
     assert result.returncode == 2
-    assert result.stderr == "usage: tools/setup.sh run|demo|test\n"
+    assert result.stderr == "usage: tools/setup.sh run|demo|site|test\n"
 
 
 def test_a_machine_without_python_is_told_so(tmp_path: Path) -> None:
