@@ -64,6 +64,10 @@ def test_a_queue_is_a_table_for_reads_writes_and_streams(
         ("DROP TABLE harebell.default.a", "`harebell queues delete` does"),
         ("CREATE NAMESPACE harebell.a", "the catalog harebell creates no namespaces"),
         ("SELECT * FROM harebell.default.nowhere", "there is no queue 'nowhere'"),
+        (
+            "SELECT * FROM harebell.default.a WITH ('endingOffset' = '1')",
+            "unknown option 'endingoffset': did you mean endingOffsets",
+        ),
     ],
 )
 def test_what_the_catalog_cannot_do_is_one_sentence_with_the_way_to_do_it(
