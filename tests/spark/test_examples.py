@@ -18,13 +18,15 @@ from tests.warming import warm_once
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LIMIT_SECONDS = 900
 PRINTED = {
-    "spark_kafka_code.py": [f"user-{number} clicked 200 times" for number in range(5)],
+    # The first, because a session leaves its settings in the environment, and this starts Spark's
+    # own command.
     "spark_declarative_project.py": [
         "eu: 500 orders, 249500 in all",
         "us: 500 orders, 250000 in all",
         "orders has 0 messages",
         "example.large has 99 messages",
     ],
+    "spark_kafka_code.py": [f"user-{number} clicked 200 times" for number in range(5)],
     "spark_dead_letters.py": [
         "12 rejected in example.payments, without an amount",
         "48 rejected in example.payments, complete",
