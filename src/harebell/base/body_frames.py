@@ -36,7 +36,7 @@ class BodyFrames:
 
     __slots__ = ("_at", "_body", "_channel", "_limit", "left")
 
-    def __init__(self, channel: int, body: bytes, limit: int) -> None:
+    def __init__(self, channel: int, body: bytes | memoryview, limit: int) -> None:
         self._channel = channel.to_bytes(2)
         self._body = memoryview(body)
         self._limit = limit

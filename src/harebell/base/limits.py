@@ -285,6 +285,8 @@ CLOSE_BLOCKED_SECONDS = 1.0
 """Time to wait for close-ok of a broker that has blocked the client and does not read."""
 CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes on its own."""
+CLIENT_CHUNK_BYTES = 262_144
+"""Bytes of a large content that the client encodes and writes at once; they stay in the cache."""
 ROWS_PER_PUBLISH_BYTES = 1_048_576
 """Bytes of rows that are encoded at once."""
 BULK_READS_AHEAD = 4

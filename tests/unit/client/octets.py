@@ -110,8 +110,12 @@ class Peer:
 
     def written(self) -> list[Frame]:
         """The frames that the client wrote since the last time."""
+        return self.frames_in(b"".join(iter(self.core.take_output, b"")))
+
+    def frames_in(self, data: bytes) -> list[Frame]:
+        """The frames in octets that the client wrote."""
         self._frames.found = []
-        self._scanner.feed(self.core.take_output())
+        self._scanner.feed(data)
         return self._frames.found
 
     def methods(self) -> list[m.Method]:

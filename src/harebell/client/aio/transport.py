@@ -97,9 +97,9 @@ class AsyncTransport(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None:
             return
-        data = self.core.take_output()
-        if data and not transport.is_closing():
-            transport.write(data)
+        while data := self.core.take_output():
+            if not transport.is_closing():
+                transport.write(data)
         if self.core.finished:
             transport.close()
         self._set_timer()

@@ -14,8 +14,13 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+from harebell.base.body_frames import BodyFrames
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import CLOSE_BLOCKED_SECONDS, CLOSE_TIMEOUT_SECONDS
+from harebell.base.limits import (
+    CLIENT_CHUNK_BYTES,
+    CLOSE_BLOCKED_SECONDS,
+    CLOSE_TIMEOUT_SECONDS,
+)
 from harebell.client.errors import (
     AMQPError,
     ClientClosed,
@@ -51,8 +56,8 @@ class Ending(Protocol):
 class Output(Protocol):
     """A buffer for output."""
 
-    def take(self) -> bytes:
-        """Remove and return all bytes."""
+    def take_parts(self) -> list[bytes | BodyFrames]:
+        """Remove and return everything: bytes, and frames that are encoded later."""
 
 
 class Scanner(Protocol):
@@ -100,6 +105,8 @@ class Life(Generic[C]):
         self.last_received = now
         self._properties = properties or {}
         self._wrote = False
+        # Taken from `out`, and not written yet.
+        self._parts: list[bytes | BodyFrames] = []
         self._next_beat: float | None = None
         self._deadline: float | None = now + url.connection_timeout
 
@@ -155,10 +162,19 @@ class Life(Generic[C]):
             raise
 
     def take_output(self) -> bytes:
-        """Return the bytes to write now."""
-        data = self.out.take()
-        if data:
-            self._wrote = True
+        """Return the next bytes to write; empty when there are no more."""
+        if not self._parts:
+            self._parts.extend(self.out.take_parts())
+        if not self._parts:
+            return b""
+        self._wrote = True
+        part = self._parts[0]
+        if isinstance(part, bytes):
+            del self._parts[0]
+            return part
+        data = part.take(CLIENT_CHUNK_BYTES)
+        if not part.left:
+            del self._parts[0]
         return data
 
     def eof(self, reason: str = "the broker closed the socket without connection.close") -> None:

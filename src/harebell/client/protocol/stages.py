@@ -61,7 +61,7 @@ def stage_append(
     attempt: int,
     number: int,
     columns: str,
-    data: bytes,
+    data: bytes | memoryview,
 ) -> Call[int]:
     """Stage a piece of a part of a batch. Several may be in flight at once.
 

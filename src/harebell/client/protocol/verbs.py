@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from harebell.base.body_frames import BodyFrames
 from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.client.bulk import BulkVerbs
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import Host
 from harebell.kernels.rows import Rows
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.frames import BODY, HEADER
+from harebell.wire.v09.frames import HEADER
 
 T = TypeVar("T")
 
@@ -67,14 +68,15 @@ class Verbs(BulkVerbs):
         host = self._host
         return rows.publish(host.out, self.number, flags, host.frame_max, first, end)
 
-    def content(self, class_id: int, data: bytes) -> None:
+    def content(self, class_id: int, data: bytes | memoryview) -> None:
         """Send the content of the previous method: no properties, and these bytes."""
         host = self._host
         head = class_id.to_bytes(2) + b"\0\0" + len(data).to_bytes(8) + b"\0\0"
         host.out.frame(HEADER, self.number, head)
-        payload_max = host.frame_max - FRAME_OVERHEAD_BYTES
-        for at in range(0, len(data), payload_max):
-            host.out.frame(BODY, self.number, data[at : at + payload_max])
+        if data:
+            # Large bytes are copied once, when the socket takes them.
+            frames = BodyFrames(self.number, data, host.frame_max - FRAME_OVERHEAD_BYTES)
+            host.out.postpone(frames)
 
     def on_command(self, method: m.Method) -> bool:
         """Handle a method that only some versions have; False for others."""

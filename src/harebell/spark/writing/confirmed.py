@@ -39,7 +39,7 @@ class _Piece(NamedTuple):
         first: number of its first row within the partition.
     """
 
-    data: bytes
+    data: memoryview
     first: int
 
 

@@ -54,7 +54,7 @@ class StagedWriter:
         self._columns = target.written.words
         self._pieces = target.pieces(batches)
         self._done = done
-        self._kept: deque[bytes] = deque()
+        self._kept: deque[memoryview] = deque()
         self._byte_count = 0
         self._first = 0
         self._taken = 0
@@ -106,7 +106,7 @@ class StagedWriter:
         while waiting:
             self._finish(connection, *waiting.popleft())
 
-    def _numbered(self) -> Iterator[tuple[int, bytes]]:
+    def _numbered(self) -> Iterator[tuple[int, memoryview]]:
         """Yield kept pieces, then new ones; skip pieces that are staged already."""
         yield from enumerate(list(self._kept), self._first)
         for piece in self._pieces:

@@ -58,19 +58,23 @@ class WriteTarget:
             options.delivery_mode,
         )
 
-    def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-        """Yield each batch as one message of Arrow's IPC format; skip those without rows."""
+    def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[memoryview]:
+        """Yield each batch as one message of Arrow's IPC format; skip those without rows.
+
+        A view, as a piece may be large and is mostly sent as it is.
+        """
         for batch in batches:
             if batch.num_rows:
                 rows = self.written.fitted(batch)
                 if self.fitted is not None:
                     rows = self.fitted(rows)
-                yield rows.serialize().to_pybytes()
+                yield memoryview(rows.serialize())
 
-    def load(self, rows: Rows, piece: bytes) -> int:
+    def load(self, rows: Rows, piece: memoryview) -> int:
         """Pass a piece to the kernel; return its number of rows."""
-        found = decode_batch(piece, self.written.columns, self.written.fields)
-        rows.load(piece, found.rows, found.entries, found.spans)
+        data = piece.tobytes()
+        found = decode_batch(data, self.written.columns, self.written.fields)
+        rows.load(data, found.rows, found.entries, found.spans)
         return found.rows
 
     def connect(self, what: str, rows: int = 0, *, in_turn: bool = False) -> blocking.Connection:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from harebell.base.limits import CLIENT_CHUNK_BYTES
 from harebell.client import aio, blocking
 from harebell.client.errors import (
     ChannelClosed,
@@ -18,6 +19,7 @@ from harebell.client.errors import (
 )
 from harebell.client.protocol.stages import Committed
 from tests.running import RunningBroker, running_broker
+from tests.unit.client.octets import Peer
 
 COLUMNS = "value,routing_key"
 
@@ -34,6 +36,21 @@ def batch(count: int, key: str = "rows", size: int = 1000) -> bytes:
         {"value": [b"%d-" % n + bytes(size) for n in range(count)], "routing_key": [key] * count}
     )
     return bytes(found.serialize().to_pybytes())
+
+
+def test_a_large_piece_is_written_in_chunks_and_arrives_as_it_was() -> None:
+    peer = Peer()
+    peer.open(frame_max=4096)
+    channel = peer.channel(confirms=False)
+    data = bytes(range(256)) * 4096
+    channel.content(61, memoryview(data))
+    peer.core.out.frame(8, 0, b"")
+    head, *chunks = iter(peer.core.take_output, b"")
+    assert max(map(len, chunks)) <= CLIENT_CHUNK_BYTES
+    assert len(chunks) > 4
+    written = peer.frames_in(head + b"".join(chunks))
+    assert b"".join(frame.payload for frame in written[1:-1]) == data
+    assert written[-1].kind == 8, "what came later follows"
 
 
 def test_a_batch_is_staged_and_committed_once(broker: RunningBroker) -> None:
