@@ -174,3 +174,63 @@ def test_messages_that_went_before_the_tier_had_them_are_told(
     assert f"the messages 100 to {stream.first() - 1} of the stream {queue} went before" in output
     assert stream.run("--accept-gap")[0] == 0
     assert stream.tiered() == [*range(100), *range(stream.first(), 2_100)]
+
+
+def test_a_query_reads_the_tier_and_then_the_broker_as_one_stream(
+    stream: Stream, spark: SparkSession, tmp_path: Path, broker_url: str
+) -> None:
+    stream.publish(1_000)
+    assert stream.run("--file-bytes", "100000")[0] == 0
+    stream.publish(200)
+    assert eventually(lambda: stream.first() > 0, 60)
+    options = {"url": broker_url, "queue": stream.name, "tier": str(stream.place)}
+    where = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "350"}
+    schema = "value BINARY, offset BIGINT, headers MAP<STRING, STRING>, "
+    schema += "properties STRUCT<delivery_mode: INT, type: STRING>"
+
+    def streamed(table: str) -> list[int]:
+        """Run a query to its end; its bodies so far, in the order of their offsets."""
+        source = spark.readStream.format("harebell").options(**options, **where)
+        writer = source.schema(schema).load().writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start(str(tmp_path / table))
+        assert query.awaitTermination(240)
+        rows = spark.read.parquet(str(tmp_path / table)).orderBy("offset").collect()
+        assert {row["headers"]["region"] for row in rows} == {"eu"}
+        assert {row["properties"]["type"] for row in rows} == {None}
+        return [int(row["value"].split()[0]) for row in rows]
+
+    assert streamed("rows") == list(range(1_200))
+    stream.publish(50)
+    assert streamed("rows") == list(range(1_250))
+    batch = spark.read.format("harebell").options(**options, startingOffsets="700").load()
+    assert batch.count() == 550
+    begin = batch.where("offset = 900").first()
+    assert begin is not None
+    since = str(int(begin["timestamp"].timestamp() * 1_000))
+    timed = spark.read.format("harebell").options(**options, startingTimestamp=since).load()
+    assert 0 < timed.agg({"offset": "min"}).collect()[0][0] <= 900
+
+
+def test_what_is_wrong_with_the_option_tier_is_named(
+    stream: Stream, spark: SparkSession, broker_url: str, tmp_path: Path
+) -> None:
+    stream.publish(10)
+    options = {"url": broker_url, "queue": stream.name}
+    for wrong, said in (
+        ({"tier": str(tmp_path / "none")}, "there is no tier at"),
+        ({"tier": "x", "where": "properties.type = 'a'"}, "tier and where exclude each other"),
+        ({"teir": "x"}, "did you mean tier?"),
+    ):
+        source = spark.read.format("harebell").options(**options, **wrong)
+        with pytest.raises(Exception, match=said.replace("?", "[?]")):
+            source.load().count()
+    assert stream.run()[0] == 0
+    with blocking.connect(broker_url) as connection:
+        channel = connection.channel()
+        channel.delete_queue(stream.name)
+        channel.declare_queue(stream.name, durable=True)
+        channel.publish(b"x", routing_key=stream.name)
+        source = spark.read.format("harebell").options(**options, tier=str(stream.place))
+        with pytest.raises(Exception, match="the option tier belongs to streams"):
+            source.load().count()

@@ -90,6 +90,7 @@ WRONG = {
     "pushdown": ("yes", "the option pushdown must be true or false, not 'yes'"),
     "where": ("colour = 1", "the option where is no condition: the filter is wrong at character 1"),
     "unmatched": ("requeue", "the option unmatched must be discard, not 'requeue'"),
+    "tier": (" ", "the option tier is empty"),
     "spoolDir": ("here", "the option spoolDir must be an absolute path that every executor sees, "),
     "columns": ("pulsar", "the option columns must be amqp or kafka, not 'pulsar'"),
     "includeHeaders": ("1", "the option includeHeaders must be true or false, not '1'"),

@@ -14,42 +14,17 @@ import hashlib
 import itertools
 import json
 import os
-import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.errors import PipelineError
+from harebell.spark.reading.positions.tier import ABOUT, HIDDEN, TierPart, opened, part_of, shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_HIDDEN = "_tier"
-_ABOUT = "tier.json"
-_PART = re.compile(r"part-(\d{20})-(\d{20})-(\d+)-([0-9a-f]{64})\.parquet")
-_PASSWORD = re.compile(r"://[^/@\s]*@")
-
-
-@dataclass(frozen=True)
-class TierPart:
-    """A file of a tier.
-
-    Args:
-        name: of the file, in the directory of the stream.
-        first: its first offset.
-        end: the offset after its last.
-        rows: number of its messages.
-        checksum: SHA-256 of the file.
-    """
-
-    name: str
-    first: int
-    end: int
-    rows: int
-    checksum: str
 
 
 class TierFiles:
@@ -62,13 +37,9 @@ class TierFiles:
     def __init__(self, place: str) -> None:
         from pyarrow import fs
 
-        self._place = _PASSWORD.sub("://***@", place)
+        self._place = shown(place)
         with self._one_sentence():
-            if "://" in place:
-                self._files, self._base = fs.FileSystem.from_uri(place)
-            else:
-                self._files = fs.LocalFileSystem()
-                self._base = str(Path(place).expanduser().resolve())
+            self._files, self._base = opened(place)
         self._local = isinstance(self._files, fs.LocalFileSystem)
 
     def belongs_to(self, vhost: str, stream: str, generation: str) -> None:
@@ -79,10 +50,10 @@ class TierFiles:
         """
         about = {"vhost": vhost, "stream": stream, "generation": generation}
         with self._one_sentence():
-            stored = self._read(f"{_HIDDEN}/{_ABOUT}")
+            stored = self._read(f"{HIDDEN}/{ABOUT}")
             if stored is None:
-                self._files.create_dir(f"{self._base}/{_HIDDEN}", recursive=True)
-                self._write(f"{_HIDDEN}/{_ABOUT}", json.dumps(about).encode())
+                self._files.create_dir(f"{self._base}/{HIDDEN}", recursive=True)
+                self._write(f"{HIDDEN}/{ABOUT}", json.dumps(about).encode())
                 return
             found = json.loads(stored)
         if found != about:
@@ -103,12 +74,7 @@ class TierFiles:
 
         with self._one_sentence():
             listed = self._files.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
-        found = []
-        for info in listed:
-            match = _PART.fullmatch(info.base_name)
-            if match is not None:
-                first, end, rows = (int(match[number]) for number in (1, 2, 3))
-                found.append(TierPart(info.base_name, first, end, rows, match[4]))
+        found = [part for info in listed if (part := part_of(info.base_name)) is not None]
         found.sort(key=lambda part: part.first)
         for before, after in itertools.pairwise(found):
             if after.first < before.end:
@@ -140,7 +106,7 @@ class TierFiles:
             f"part-{first:020}-{end:020}-{rows.num_rows}-{checksum}.parquet",
             *(first, end, rows.num_rows, checksum),
         )
-        hidden = f"{_HIDDEN}/{uuid.uuid4().hex}.parquet"
+        hidden = f"{HIDDEN}/{uuid.uuid4().hex}.parquet"
         with self._one_sentence():
             self._write(hidden, data)
             try:
@@ -166,7 +132,7 @@ class TierFiles:
         from pyarrow import fs
 
         with self._one_sentence():
-            selector = fs.FileSelector(f"{self._base}/{_HIDDEN}", allow_not_found=True)
+            selector = fs.FileSelector(f"{self._base}/{HIDDEN}", allow_not_found=True)
             for info in self._files.get_file_info(selector):
                 if info.base_name.endswith(".parquet"):
                     self._files.delete_file(info.path)
@@ -221,6 +187,6 @@ class TierFiles:
         except (OSError, pa.ArrowException) as error:
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
             raise PipelineError(
-                f"the tier {self._place} cannot be used: {_PASSWORD.sub('://***@', reason)}; no "
+                f"the tier {self._place} cannot be used: {shown(reason)}; no "
                 "message is lost: the stream keeps what the tier does not have"
             ) from error

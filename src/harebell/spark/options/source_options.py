@@ -97,6 +97,7 @@ class Options:
         pushdown: whether a batch read pushes filters down to the broker.
         where: a condition of the broker's filter language; None for all messages.
         unmatched: what happens to messages of leased queues that it does not select.
+        tier: where the tier of the stream is, which is read with it; None for no tier.
         spool_dir: directory that stores messages between a plain AMQP queue and Spark.
         columns: names and types of the columns: "amqp", or "kafka" for those of Kafka's source.
         include_headers: whether to add the column `headers`.
@@ -145,6 +146,7 @@ class Options:
     pushdown: bool = False
     where: str | None = None
     unmatched: str | None = None
+    tier: str | None = field(default=None, repr=False)
     spool_dir: Path | None = None
     columns: str = AMQP
     include_headers: bool = True
@@ -218,6 +220,7 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     _check_trigger(options, values)
     _check_condition(options)
     _check_key(options, values)
+    _check_tier(values)
     if "group" in values and "groupidprefix" in values:
         raise OptionError(
             "the options group and groupIdPrefix exclude each other: give one of them"
@@ -424,6 +427,20 @@ def _check_key(options: Options, values: Mapping[str, str]) -> None:
         )
 
 
+def _check_tier(values: Mapping[str, str]) -> None:
+    """Check that no option is about what a tier does not have."""
+    if "tier" not in values:
+        return
+    if "queue" not in values:
+        raise OptionError(
+            "the option tier needs the option queue: a tier belongs to one stream, and other "
+            "options read several, or a new one"
+        )
+    for name, why in _NOT_OF_TIER.items():
+        if name in values and values[name].strip().lower() not in ("false", EXACTLY_ONCE, PEEK):
+            raise OptionError(f"the options tier and {_NAMES[name]} exclude each other: {why}")
+
+
 def _places(read: dict[str, Any], end: str) -> OffsetLimits:
     """Combine three options into one limit, with the precedence of the Kafka source."""
     offsets = read.pop(end, NO_LIMITS)
@@ -493,6 +510,12 @@ def _read_condition(name: str, value: str) -> str:
     return value
 
 
+def _read_tier(name: str, value: str) -> str:
+    place = read_text(name, value).strip()
+    # A path means the same on executors.
+    return place if "://" in place else str(Path(place).expanduser().resolve())
+
+
 def _read_exchange(name: str, value: str) -> str:
     if not value or len(value.encode()) > NAME_BYTES:
         raise OptionError(
@@ -560,6 +583,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "pushdown": ("pushdown", read_flag),
     "where": ("where", _read_condition),
     "unmatched": ("unmatched", choice(DISCARD)),
+    "tier": ("tier", _read_tier),
     "spoolDir": ("spool_dir", read_directory),
     "columns": ("columns", choice(AMQP, KAFKA)),
     "includeHeaders": ("include_headers", read_flag),
@@ -571,6 +595,11 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "mode": ("mode", choice("PERMISSIVE", "DROPMALFORMED", "FAILFAST")),
 }
 _OF_EXCHANGE = ("bindingkeys", "streammaxage", "streammaxbytes", "streamexpires")
+_NOT_OF_TIER = {
+    "where": "the broker tests the condition, and only of its own messages; filter in the query",
+    "includeheadersjson": "a tier has the columns headers and headers_raw only",
+    "delivery": "over plain AMQP a stream is not read by its offsets; leave it out",
+}
 _NOT_OF_EXCHANGE = (
     *("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"),
     *("leasetimeout", "unmatched"),

@@ -18,6 +18,7 @@ from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
 from harebell.spark.reading.offsets import LogOffset, OffsetError, QueueOffset
 from harebell.spark.reading.planning import OffsetRange
+from harebell.spark.reading.positions.tier import with_tier
 from harebell.spark.reading.spooled.queue_consumer import SourceError
 
 STREAM = "stream"
@@ -160,15 +161,17 @@ class PositionReader:
 
 
 def span_of(connection: BrokerConnection, options: Options, time_ms: int = 0) -> Span:
-    """Return the position range of a queue.
+    """Return the position range of a queue, with that of its tier if the options name one.
 
     Raises:
-        SourceError: the queue does not exist.
+        SourceError: the queue does not exist, or the tier cannot be read.
+        OptionError: a tier was given for a queue that is no stream.
     """
     try:
-        return connection.call(lambda channel: channel.span(options.queue, time=time_ms))
+        span = connection.call(lambda channel: channel.span(options.queue, time=time_ms))
     except NotFound as error:
         raise no_queue(options) from error
+    return span if options.tier is None else with_tier(span, options, time_ms)
 
 
 def resolved(

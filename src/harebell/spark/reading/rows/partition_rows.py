@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -27,6 +27,7 @@ from harebell.spark.options.source_options import BINARY, KAFKA, Options
 from harebell.spark.reading.broker_connection import LOST, BrokerConnection, turned_away
 from harebell.spark.reading.data_loss_policy import DataLoss
 from harebell.spark.reading.planning import OffsetRange, RangePartition
+from harebell.spark.reading.positions.tier import Tier
 from harebell.spark.reading.rows import deaths
 from harebell.spark.reading.rows.bodies import decoded
 from harebell.spark.reading.rows.deaths import with_deaths
@@ -77,6 +78,7 @@ class PartitionRows:
         kafka: whether rows have the columns of Spark's Kafka source.
         super_stream: the super stream whose partitions are read; None for other queues.
         ordering_key: whose rows tasks share; None for none.
+        tier: where the tier of the stream is; None without one.
     """
 
     columns: tuple[str, ...]
@@ -92,6 +94,7 @@ class PartitionRows:
     kafka: bool = False
     super_stream: str | None = None
     ordering_key: str | None = None
+    tier: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, columns: RowLayout, options: Options) -> PartitionRows:
@@ -122,6 +125,7 @@ class PartitionRows:
             options.columns == KAFKA,
             options.super_stream,
             options.ordering_key,
+            options.tier,
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -153,11 +157,42 @@ class PartitionRows:
         key = self.ordering_key
         with task_connection(partition.url, self.connecting) as connection:
             for one in partition.ranges:
-                for batch in self._range(connection, one):
+                for batch in self._whole(connection, one):
                     if key is None:
                         yield batch
                     elif (own := of_share(batch, key, partition.share, partition.shares)).num_rows:
                         yield own
+
+    def _whole(self, connection: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
+        """Read one range from the tier, and what the tier does not have from the broker."""
+        if self.tier is not None:
+            tier, position = Tier(self.tier), one.first
+            for part in tier.parts():
+                if part.end > position and part.first < one.end:
+                    yield from tier.batches(part, self.raw, position, one.end, self.rows_per_batch)
+                    position = min(part.end, one.end)
+            if position < one.end:
+                position = self._after_tier(connection, one, position)
+            one = replace(one, first=position)
+        yield from self._range(connection, one)
+
+    def _after_tier(self, connection: BrokerConnection, one: OffsetRange, position: int) -> int:
+        """Return where the broker goes on after the tier.
+
+        Raises:
+            DataLoss: neither has some of the messages.
+        """
+        first = connection.call(lambda channel: channel.span(one.queue)).first
+        if first <= position:
+            return position
+        text = (
+            f"messages {position} to {min(first, one.end) - 1} of stream {one.queue!r} are gone: "
+            "retention has let them go before the tier had them; declare the stream with x-tier"
+        )
+        if self.fail_on_data_loss:
+            raise DataLoss(f"{text}; the option failOnDataLoss=false reads on")
+        _LOG.warning(text)
+        return min(first, one.end)
 
     def _range(self, connection: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Read one range, reconnecting when the connection is lost."""

@@ -1,0 +1,240 @@
+"""Read a stream and its tier as one: old messages from Parquet files, the others from the broker.
+
+    tier      part-<first>-<end>-... | part-<first>-<end>-...      made by `harebell lake tier`
+    broker                    first ................................ end
+
+What the tier has is read from it, also while the broker has it still. A task looks by itself how
+far the tier is, so it does not matter what retention removes between planning and reading.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+from pyarrow import parquet as pq
+
+from harebell.spark.options.values import OptionError
+from harebell.spark.reading.spooled.queue_consumer import SourceError
+
+if TYPE_CHECKING:
+    from harebell.client.bulk import Span
+    from harebell.spark.options.source_options import Options
+
+HIDDEN = "_tier"
+ABOUT = "tier.json"
+_STREAM = "stream"
+_PART = re.compile(r"part-(\d{20})-(\d{20})-(\d+)-([0-9a-f]{64})\.parquet")
+_PASSWORD = re.compile(r"://[^/@\s]*@")
+_FIRST: dict[tuple[str, str], int] = {}
+"""The first offset of a tier, by its place and the identity of the stream's log."""
+
+
+@dataclass(frozen=True)
+class TierPart:
+    """A file of a tier.
+
+    Args:
+        name: of the file, in the directory of the stream.
+        first: its first offset.
+        end: the offset after its last.
+        rows: number of its messages.
+        checksum: SHA-256 of the file.
+    """
+
+    name: str
+    first: int
+    end: int
+    rows: int
+    checksum: str
+
+
+def part_of(name: str) -> TierPart | None:
+    """Return what the name of a file says; None if it is no part of a tier."""
+    match = _PART.fullmatch(name)
+    if match is None:
+        return None
+    first, end, rows = (int(match[number]) for number in (1, 2, 3))
+    return TierPart(name, first, end, rows, match[4])
+
+
+def shown(text: str) -> str:
+    """Return a place, or a text that has one, without its password."""
+    return _PASSWORD.sub("://***@", text)
+
+
+def opened(place: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a path or an address, and the path in it."""
+    if "://" not in place:
+        return fs.LocalFileSystem(), str(Path(place).expanduser().resolve())
+    files, base = fs.FileSystem.from_uri(place)
+    return files, base
+
+
+class Tier:
+    """The tier of a stream, for reading.
+
+    Args:
+        place: a path, or an address such as s3://bucket/events.
+
+    Raises:
+        SourceError: the place cannot be used.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = shown(place)
+        with self._one_sentence():
+            self._files, self._base = opened(place)
+
+    def check(self, vhost: str, stream: str, generation: str) -> None:
+        """Check that the tier is of this stream.
+
+        Raises:
+            SourceError: it is of another one, or there is no tier.
+        """
+        with self._one_sentence():
+            try:
+                with self._files.open_input_stream(f"{self._base}/{HIDDEN}/{ABOUT}") as file:
+                    found = json.loads(file.read())
+            except FileNotFoundError:
+                raise SourceError(
+                    f"there is no tier at {self._place}, which the option tier names: "
+                    f"`harebell lake tier {stream} --to {self._place}` makes it"
+                ) from None
+        if (found["vhost"], found["stream"]) != (vhost, stream):
+            raise SourceError(
+                f"the tier {self._place} has messages of the stream {found['stream']!r} in vhost "
+                f"{found['vhost']!r}, and not of {stream!r} in {vhost!r}: correct the option tier"
+            )
+        if found["generation"] != generation:
+            raise SourceError(
+                f"the tier {self._place} has messages of an earlier stream {stream!r} that was "
+                "deleted, whose offsets are others: read it with "
+                f'spark.read.parquet("{self._place}"), and leave the option tier out'
+            )
+
+    def parts(self) -> list[TierPart]:
+        """Return the files, in the order of their offsets."""
+        with self._one_sentence():
+            listed = self._files.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
+        found = [part for info in listed if (part := part_of(info.base_name)) is not None]
+        return sorted(found, key=lambda part: part.first)
+
+    def batches(
+        self, part: TierPart, schema: pa.Schema, first: int, end: int, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the messages of a file between two offsets.
+
+        Args:
+            part: the file.
+            schema: the wanted columns.
+            first: first offset.
+            end: offset after the last.
+            rows: most rows of a batch.
+        """
+        wanted = list(dict.fromkeys([*schema.names, "offset"]))
+        with self._one_sentence(), self._files.open_input_file(f"{self._base}/{part.name}") as file:
+            for batch in pq.ParquetFile(file).iter_batches(rows, columns=wanted):
+                offsets = batch.column("offset")
+                chosen = batch
+                if offsets[0].as_py() < first or offsets[-1].as_py() >= end:
+                    chosen = batch.filter(
+                        pc.and_(pc.greater_equal(offsets, first), pc.less(offsets, end))
+                    )
+                if chosen.num_rows:
+                    arrays = [_fitted(chosen.column(field.name), field.type) for field in schema]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def position_at(self, time_ms: int) -> int | None:
+        """Return the offset of the first message of a time or later; None without one."""
+        moment = pa.scalar(time_ms * 1000, pa.timestamp("us", tz="UTC"))
+        for part in self.parts():
+            with (
+                self._one_sentence(),
+                self._files.open_input_file(f"{self._base}/{part.name}") as file,
+            ):
+                found = pq.read_table(file, columns=["offset", "timestamp"])
+            later = found.filter(pc.greater_equal(found["timestamp"], moment))
+            if later.num_rows:
+                return int(later["offset"][0].as_py())
+        return None
+
+    @contextmanager
+    def _one_sentence(self) -> Iterator[None]:
+        """Convert errors of the file system, the object store or a file."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+            raise SourceError(
+                f"the tier {self._place} cannot be read: {shown(reason)}; the query goes on from "
+                "its checkpoint when it can"
+            ) from error
+
+
+def check_kind(options: Options, kind: str) -> None:
+    """Check that the option tier is about a stream.
+
+    Raises:
+        OptionError: it is not.
+    """
+    if options.tier is not None and kind != _STREAM:
+        raise OptionError(
+            f"the option tier belongs to streams, and {options.queue!r} is a {kind} queue, whose "
+            "messages are in no tier: leave it out"
+        )
+
+
+def with_tier(span: Span, options: Options, time_ms: int) -> Span:
+    """Return the positions of a stream together with those of its tier.
+
+    Args:
+        span: what the broker has.
+        options: with a tier.
+        time_ms: the time that `span.position` is about; 0 for none.
+
+    Raises:
+        SourceError: the tier cannot be read, or is of another stream.
+    """
+    place = options.tier
+    assert place is not None, "only asked for with a tier"
+    check_kind(options, span.kind)
+    known = (place, span.generation)
+    first = _FIRST.get(known)
+    if first is None or (time_ms and span.position <= span.first):
+        tier = Tier(place)
+        tier.check(options.url.vhost, options.queue, span.generation)
+        parts = tier.parts()
+        if not parts:
+            return span
+        # Files are only added, so the first one stays the first.
+        first = _FIRST[known] = parts[0].first
+        if time_ms and span.position <= span.first:
+            found = tier.position_at(time_ms)
+            if found is not None:
+                span = replace(span, position=min(span.position, found))
+    if first >= span.first:
+        return span
+    more = span.first - first
+    size = span.octets // max(1, span.messages)
+    return replace(
+        span, first=first, messages=span.messages + more, octets=span.octets + more * size
+    )
+
+
+def _fitted(array: Any, kind: pa.DataType) -> pa.Array:
+    """Return an array with this type, which may have only some of its fields."""
+    if array.type.equals(kind):
+        return array
+    if not pa.types.is_struct(kind):
+        return array.cast(kind)
+    children = [_fitted(array.field(field.name), field.type) for field in kind]
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
