@@ -50,7 +50,7 @@ PAGES = (
     Shown("streams", "Streams", "reports"),
     Shown("pipelines", "Pipelines", "no space left for table daily"),
     Shown("publish", "Publish", "Sent from this page"),
-    Shown("explain", "Explain", "without publishing it"),
+    Shown("explain/%2F/orders/eu.order.created", "Explain", "without publishing it"),
     Shown("connections", "Connections", "shop"),
     Shown("channels", "Channels", "guest"),
     Shown("policies", "Policies", "bounded"),
@@ -79,6 +79,9 @@ def test_a_page_shows_the_broker_without_barriers(themed: Window, page: Shown) -
     themed.page.set_viewport_size(WIDE)
     themed.show(page.path, page.heading)
     expect(themed.page.locator("main")).to_contain_text(page.text)
+    if page.heading == "Explain":
+        themed.page.get_by_role("button", name="Explain").click()
+        expect(themed.page.get_by_text("It reaches 2 queues.")).to_be_visible()
     if TAKES_PICTURES:
         _take(themed, page)
     themed.unfold()

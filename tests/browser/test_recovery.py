@@ -62,6 +62,20 @@ def _opened(browser: Browser, port: int, flags: tuple[str, ...]) -> Iterator[Win
         yield opened
 
 
+def test_a_choice_stays_when_the_names_that_it_has_change(browser: Browser, alone: Site) -> None:
+    alone.api.done("PUT", "/api/vhosts/first", {})
+    with window(browser, alone.base) as opened:
+        opened.enter()
+        page = opened.page
+        opened.show("queues", "Queues")
+        _typed(page)
+        choice = page.get_by_role("form", name="New queue").get_by_label("Vhost")
+        choice.select_option("first")
+        alone.api.done("PUT", "/api/vhosts/second", {})
+        expect(choice.get_by_role("option", name="second")).to_be_attached(timeout=60_000)
+        expect(choice).to_have_value("first")
+
+
 def test_a_login_that_is_refused_later_is_asked_for_over_the_page(
     browser: Browser, alone: Site
 ) -> None:

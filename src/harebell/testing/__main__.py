@@ -12,14 +12,15 @@ from harebell.testing.spares import Spares
 from harebell.testing.virtual import VirtualBroker
 
 _ROUNDS = 10
+"""Brokers of each fixture."""
 _TEST_SECONDS = 1.0
 """How long the test is that has the broker before: the next one starts meanwhile."""
 
 
-def measured(make: Callable[[], Any], pause_seconds: float) -> list[float]:
+def measured(make: Callable[[], Any], rounds: int, pause_seconds: float) -> list[float]:
     """Return the milliseconds until each of some brokers was ready, one after the other."""
     times = []
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         begun = time.perf_counter()
         broker = make()
         times.append((time.perf_counter() - begun) * 1000)
@@ -29,13 +30,13 @@ def measured(make: Callable[[], Any], pause_seconds: float) -> list[float]:
     return times
 
 
-def main() -> None:
+def main(rounds: int = _ROUNDS) -> None:
     """Print the times of both fixtures."""
     spares = Spares()
     try:
         shown = (
-            ("harebell_broker", measured(lambda: spares.take({}), _TEST_SECONDS)),
-            ("harebell_virtual", measured(VirtualBroker, 0.0)),
+            ("harebell_broker", measured(lambda: spares.take({}), rounds, _TEST_SECONDS)),
+            ("harebell_virtual", measured(VirtualBroker, rounds, 0.0)),
         )
     finally:
         spares.close()

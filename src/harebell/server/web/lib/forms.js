@@ -40,6 +40,15 @@ export function Field({ label, hint, area = false, options, wide = false, ...res
   </div>`;
 }
 
+// A choice of names that come from the broker: what was chosen stays when they change.
+export function Choice({ value, options, ...rest }) {
+  const [picked, setPicked] = useState(null);
+  const names = options.map((option) => (Array.isArray(option) ? option[0] : option));
+  return html`<${Field} ...${rest} key=${names.join("\n")} options=${options}
+    value=${names.includes(picked) ? picked : value}
+    onChange=${(event) => setPicked(event.currentTarget.value)} />`;
+}
+
 export function Check({ label, checked = false, ...rest }) {
   const id = useId("check");
   return html`<div class="check"><input type="checkbox" id=${id}

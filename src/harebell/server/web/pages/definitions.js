@@ -1,6 +1,6 @@
 // Definitions as a file: users, vhosts, permissions, policies, queues, exchanges and bindings.
 import { ask, path, send } from "../lib/api.js";
-import { Field, Form } from "../lib/forms.js";
+import { Choice, Field, Form } from "../lib/forms.js";
 import { bytes } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Section } from "../lib/pieces.js";
@@ -19,7 +19,7 @@ const whereOf = (vhost) => (vhost === "" ? "definitions" : `definitions/${path(v
 
 function Whole() {
   const names = useVhosts();
-  return html`<${Field} key=${names.join("\n")} label="Of" name="vhost" value=""
+  return html`<${Choice} label="Of" name="vhost" value=""
     options=${[["", "the whole broker"], ...names.map((name) => [name, `vhost ${name}`])]} />`;
 }
 

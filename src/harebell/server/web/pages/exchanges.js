@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { path, send } from "../lib/api.js";
 import { rate } from "../lib/format.js";
-import { Field, Form, objectOf } from "../lib/forms.js";
+import { Choice, Field, Form, objectOf } from "../lib/forms.js";
 import { html } from "../lib/html.js";
 import { Badge, Fold } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
@@ -93,7 +93,7 @@ function NewExchange({ onMade }) {
     <${Form} label="New exchange" button="Declare" action=${make}>
       <${VhostField} />
       <${Field} label="Name" name="name" required />
-      <${Field} label="Type" name="type" key=${types.length} value="direct" options=${types} />
+      <${Choice} label="Type" name="type" value="direct" options=${types} />
       <${Field} label="After a restart" name="durable" value="true"
         options=${[
           ["true", "still there (durable)"],

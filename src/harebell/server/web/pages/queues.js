@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { path, send } from "../lib/api.js";
 import { count, rate } from "../lib/format.js";
-import { Check, Field, Form, objectOf } from "../lib/forms.js";
+import { Choice, Field, Form, objectOf } from "../lib/forms.js";
 import { html } from "../lib/html.js";
 import { Badge, Fold } from "../lib/pieces.js";
 import { to } from "../lib/router.js";
@@ -98,8 +98,7 @@ const COLUMNS = [
 export function VhostField({ given }) {
   const names = useVhosts();
   const chosen = useStore(vhost);
-  return html`<${Field} key=${names.join("\n")} label="Vhost" name="vhost"
-    value=${given ?? (chosen || "/")}
+  return html`<${Choice} label="Vhost" name="vhost" value=${given ?? (chosen || "/")}
     options=${names.length ? names : ["/"]} />`;
 }
 
