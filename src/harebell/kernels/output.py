@@ -138,7 +138,7 @@ class OutBuffer:
         """Append a method that is already encoded, and the message's content.
 
         Args:
-            channel: the channel.
+            channel: the number of the channel.
             method: the method's payload.
             message: what has the content.
             frame_max: largest frame the peer takes, in octets.

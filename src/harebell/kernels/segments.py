@@ -90,7 +90,7 @@ class SegmentSink:
             destination: an exchange, or on a client's side a subscription.
             routing_key: of the delivery properties.
             properties: the header segment, and what is read from it.
-            body: the body.
+            body: the bytes of the message.
         """
         raise NotImplementedError
 

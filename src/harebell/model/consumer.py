@@ -16,7 +16,7 @@ class Consumer:
     """A consumer of a queue. The front derives from it and implements the delivery.
 
     Args:
-        queue: the queue.
+        queue: the queue that it gets messages from.
         tag: the consumer tag.
         no_ack: whether a delivery counts as acknowledged when it is sent.
         exclusive: whether the queue may have no other consumer.

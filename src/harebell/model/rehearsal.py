@@ -46,7 +46,7 @@ class Step(NamedTuple):
     """An exchange that the message comes to.
 
     Args:
-        exchange: the exchange.
+        exchange: what is asked for destinations.
         via: PUBLISHED, BOUND or INSTEAD.
         source: the exchange that it comes from; "" for the publisher.
         bindings: those that match, as far as they are shown.
@@ -107,7 +107,7 @@ def route_of(
         router: of the vhost.
         start: the exchange that it is published to.
         messages: the message, and a copy for each of its further routing keys (CC and BCC).
-        headers: its headers.
+        headers: those of the message, decoded; empty without any.
     """
     steps: list[Step] = []
     queues: dict[Queue, None] = {}
@@ -190,7 +190,7 @@ def prospect_of(queue: Queue, message: Message, size: int, expiration_ms: int) -
     """Return what a queue does with a message.
 
     Args:
-        queue: the queue.
+        queue: a queue that the message is routed to; it is not changed.
         message: the message, whose body may be left out.
         size: the bytes of its body.
         expiration_ms: its own time to live; NO_TTL for none.

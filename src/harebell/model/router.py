@@ -115,7 +115,7 @@ class Router:
         """Return the destinations that match; those of the alternate exchange if none does.
 
         Args:
-            exchange: the exchange.
+            exchange: an exchange that the messages have come to.
             messages: one message with its routing keys.
             last: alternate exchanges of last resort: messages that they do not match are dropped.
         """

@@ -63,7 +63,7 @@ class Part:
     """The changes of one log in a batch.
 
     Args:
-        log: the log.
+        log: the log that has changed.
         directory: of its segments.
 
     Attributes:

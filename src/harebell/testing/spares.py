@@ -26,7 +26,7 @@ class _Start:
     """A broker that starts in the background.
 
     Args:
-        settings: its settings.
+        settings: configuration keys with their values.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:

@@ -52,7 +52,7 @@ class Traffic:
 
     Args:
         url: of the broker.
-        flights: the flights.
+        flights: those to publish, in this order.
         seconds: how long the publisher takes; 0 for as fast as it can.
 
     Attributes:

@@ -25,7 +25,7 @@ class Intake(SegmentSink):
     """Passes input from the scanner to the sessions.
 
     Args:
-        connection: the connection.
+        connection: where the input comes from, and where errors end it.
         sessions: the sessions by channel; the connection changes it.
     """
 

@@ -184,7 +184,7 @@ class SessionLayer(SessionPort):
             undecided: what was raised.
             again: executes the command.
             class_code: the class of the command.
-            command_code: the command.
+            command_code: the code of the command in its class.
         """
         held = self.hold()
         step = partial(self._again, again, held, class_code, command_code)

@@ -96,7 +96,7 @@ class BaseConnection(FrameSink):
         users: the users and their passwords.
         registry: the registry of the broker's connections.
         settings: limits and texts.
-        peer: the peer.
+        peer: the addresses of the socket, and what TLS found out.
         now: the time it was accepted, in seconds.
         version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
 

@@ -145,7 +145,7 @@ class Exchange:
         """Return the destinations of a message; a destination may occur twice.
 
         Args:
-            message: the message.
+            message: what is routed.
             headers: its decoded headers; empty for types with `needs_headers` False.
         """
         raise NotImplementedError

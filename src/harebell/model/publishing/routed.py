@@ -110,7 +110,7 @@ class Routed:
             first: the first row.
             end: the row behind the last.
             like: the message of the first row.
-            queues: the queues.
+            queues: the queues that all of the rows are routed to.
         """
         for queue in queues:
             if queue.deleted:

@@ -37,7 +37,7 @@ class Queue:
     """A queue of any type.
 
     Args:
-        name: its name.
+        name: unique in its vhost.
         vhost: the name of its vhost.
         durable: whether it survives a restart.
         auto_delete: whether it is deleted with its last consumer.
@@ -264,7 +264,7 @@ class Queue:
         """Remove a ready message out of its order, for good; False if it is no longer ready.
 
         Args:
-            position: its position.
+            position: where it is in the queue.
             message: the message at that position.
         """
         return False

@@ -77,7 +77,7 @@ class MessageQueue(Queue):
 
     Args:
         kind: the name of its type.
-        name: its name.
+        name: unique in its vhost.
         vhost: the name of its vhost.
         order: the message order; messages in it are ready.
         commit: the group commit of the store for a quorum queue, else None.

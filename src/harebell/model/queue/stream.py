@@ -72,7 +72,7 @@ class Cursor:
     """The read position and the filter of one consumer.
 
     Args:
-        consumer: the consumer.
+        consumer: who reads the stream from here.
         position: position of the next message it may get.
         wanted: filter values to deliver; None for all messages.
         unfiltered: whether to deliver messages without a filter value too.
@@ -106,7 +106,7 @@ class StreamQueue(Queue):
     """A stream: one log and the cursors of its consumers.
 
     Args:
-        name: its name.
+        name: unique in its vhost.
         vhost: the name of its vhost.
         log: keeps its messages.
         commit: the group commit of the store.

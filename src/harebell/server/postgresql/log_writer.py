@@ -50,7 +50,7 @@ class LogWriter:
 
     Args:
         database: where the store is.
-        tables: its tables.
+        tables: the statements for its tables.
         ownership: the claim.
         reader: has replayed the log.
         report: called with a level and a line.

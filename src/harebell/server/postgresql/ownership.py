@@ -144,7 +144,7 @@ class Ownership:
 
     Args:
         database: where the store is.
-        tables: its tables.
+        tables: the statements for its tables.
         epoch: of the claim.
         began: the time before the claim was sent.
         version: of Harebell, for the row of the broker.

@@ -32,7 +32,7 @@ class DurableLog(SegmentedLog):
     """A log whose records survive a restart.
 
     Args:
-        store: the store.
+        store: what it shares with the other logs: files, clock and limits.
         identity: the identity of the log.
         keep_all: whether all its messages survive a restart, not only persistent ones.
         segment_bytes: the size of a segment.

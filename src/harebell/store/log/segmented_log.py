@@ -29,7 +29,7 @@ class SegmentedLog(Log):
     """The segments of one log.
 
     Args:
-        store: the store.
+        store: what it shares with the other logs: files, clock and limits.
         identity: the identity of the log.
         directory: the directory of its files.
 

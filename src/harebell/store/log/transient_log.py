@@ -89,7 +89,7 @@ class TransientLog(SegmentedLog):
     """The log of a transient queue.
 
     Args:
-        store: the store.
+        store: what it shares with the other logs: files, clock and limits.
         identity: the identity of the log.
     """
 

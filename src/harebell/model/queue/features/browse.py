@@ -42,11 +42,7 @@ class Browser:
 
 
 class Browsing:
-    """The browsers of one queue.
-
-    Args:
-        queue: the queue.
-    """
+    """The browsers of one queue."""
 
     __slots__ = ("_browsers", "_order", "_queue")
 

@@ -24,7 +24,7 @@ class Rank:
     """The consumers of one priority, in a ring.
 
     Args:
-        priority: the priority.
+        priority: higher numbers are served first.
 
     Attributes:
         head: the consumer that is next; None if the ring is empty, which no queue keeps.

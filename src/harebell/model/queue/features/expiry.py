@@ -22,7 +22,7 @@ class Expiry:
     """The expiry of one queue.
 
     Args:
-        queue: the queue.
+        queue: whose messages expire.
 
     Attributes:
         ttl: message TTL in milliseconds; -1 for none.

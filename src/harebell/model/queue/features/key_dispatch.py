@@ -24,7 +24,7 @@ class KeyDispatch:
     """The deliveries of one queue with ordering keys.
 
     Args:
-        queue: the queue.
+        queue: whose consumers hold the keys.
         order: the message order of the queue.
     """
 
@@ -72,8 +72,8 @@ class KeyDispatch:
         """Deliver the message that was just taken; the consumer holds its key from now on.
 
         Args:
-            message: the message.
-            consumer: the consumer.
+            message: the first message of a key that the consumer holds, or no consumer.
+            consumer: a consumer that is ready.
             goes_on: whether the consumer held the key before.
         """
         queue, order = self._queue, self._order

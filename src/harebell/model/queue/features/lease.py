@@ -74,7 +74,7 @@ class Claims:
     """The leases of one queue.
 
     Args:
-        queue: the queue.
+        queue: whose messages are claimed.
     """
 
     def __init__(self, queue: Host) -> None:

@@ -33,7 +33,7 @@ class Quorum:
     """The part of a quorum queue.
 
     Args:
-        queue: the queue.
+        queue: the queue whose deliveries are counted.
         commit: the group commit of the store.
     """
 
