@@ -60,6 +60,8 @@ class StoreBroker:
             plan = f"{planted}\nfrom harebell.__main__ import main\nmain()"
             program = [sys.executable, "-c", plan]
         self._command = [
+            # It ends when the tests are killed.
+            *("setpriv", "--pdeathsig", "KILL", "--"),
             *program,
             "serve",
             f"--port={self.port}",

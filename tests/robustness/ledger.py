@@ -10,7 +10,8 @@ queues were drained, `judge` compares:
     phantom     delivered, and nobody sent it, or not to that queue
     changed     delivered with another body than it was sent with
     inverted    two messages of one source, never delivered before, in the wrong order to one reader
-    unmarked    delivered once more without the mark of redelivery
+    unmarked    delivered once more without the mark of redelivery; of two readers one may read the
+                first delivery later than the other reads the second, in one life of the broker
     returned    delivered after it was settled for good, or a transient message after a restart
     split       of a transaction some messages or acknowledgements outlived a restart, some did not
 
@@ -96,6 +97,7 @@ class Ledger:
         "_delivered",
         "_dropped",
         "_final",
+        "_first",
         "_kept",
         "_last",
         "_life",
@@ -115,6 +117,8 @@ class Ledger:
         self._transient: set[int] = set()
         self._confirmed: set[int] = set()
         self._delivered: set[Item] = set()
+        # Who met a message first, in which life, while it has not come without mark.
+        self._first: dict[Item, tuple[int, Hashable]] = {}
         self._settled: set[Item] = set()
         self._final: set[Item] = set()
         self._kept: set[Item] = set()
@@ -129,7 +133,7 @@ class Ledger:
     def copy(self) -> Ledger:
         """Accounts that go on from here on their own: one of several things that may happen."""
         other = Ledger()
-        for name in ("_bodies", "_sources", "_queues", "_last", "_met"):
+        for name in ("_bodies", "_sources", "_queues", "_last", "_met", "_first"):
             setattr(other, name, dict(getattr(self, name)))
         for name in ("_transient", "_confirmed", "_delivered", "_settled", "_final", "_kept"):
             setattr(other, name, set(getattr(self, name)))
@@ -226,9 +230,12 @@ class Ledger:
             found.returned.append(f"message {number} came back to {queue!r}")
         if item in self._delivered:
             found.again += 1
-            if not redelivered:
+            life, other = self._first.pop(item, (-1, reader)) if not redelivered else (-1, reader)
+            if not redelivered and (life != self._life or other == reader):
                 found.unmarked.append(f"message {number} came again from {queue!r} without mark")
-        elif not redelivered:
+        elif redelivered:
+            self._first[item] = (self._life, reader)
+        else:
             self._in_order(reader, queue, number)
         found.delivered += 1
         self._delivered.add(item)

@@ -59,6 +59,25 @@ def test_a_delivered_message_that_nobody_settled_and_nobody_finds_is_lost() -> N
     assert "was delivered once" in _only(ledger, "lost")
 
 
+def test_the_first_of_two_deliveries_may_be_read_later_than_the_second() -> None:
+    ledger = _sent(1)
+    _take(ledger, 0, redelivered=True, reader=1)
+    _take(ledger, 0, reader=2)
+    assert not ledger.judge().violations
+    _take(ledger, 0, reader=3)
+    assert "without mark" in _only(ledger, "unmarked")
+
+
+def test_a_later_life_or_the_same_reader_has_no_such_excuse() -> None:
+    ledger = _sent(2)
+    _take(ledger, 0, redelivered=True, reader=1)
+    _take(ledger, 0, reader=1)
+    _take(ledger, 1, redelivered=True, reader=1)
+    ledger.restarts()
+    _take(ledger, 1, reader=2)
+    _only(ledger, "unmarked", 2)
+
+
 def test_a_message_is_owed_to_each_of_its_queues() -> None:
     ledger = _sent(1, queues=("q", "other"))
     _take(ledger, 0)
