@@ -22,6 +22,7 @@ from tests.running import command, environment
 LEASE_MS = 1_000
 """Short, so that fail-overs are; commits of a loaded machine still fit into a quarter of it."""
 SERVE_SECONDS = 60.0
+_FRAME_HEADER = 7
 _HEADER = b"AMQP\x00\x00\x09\x01"
 _POLL_SECONDS = 0.005
 
@@ -107,11 +108,15 @@ class StoreBroker:
             )
 
     def serves(self) -> bool:
-        """Whether it answers clients."""
+        """Whether it answers clients itself: one that stands by passes them on to the owner."""
+        name = self.name.encode()
+        wanted = b"\x0ccluster_nameS" + len(name).to_bytes(4) + name
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as probe:
             probe.settimeout(1)
             probe.sendall(_HEADER)
-            return probe.recv(4) == b"\x01\x00\x00\x00"
+            with probe.makefile("rb") as answer:
+                frame = answer.read(_FRAME_HEADER)
+                return wanted in answer.read(int.from_bytes(frame[3:]))
         return False
 
     def wait_until_it_serves(self, seconds: float = SERVE_SECONDS) -> float:

@@ -46,7 +46,7 @@ _LONGER = 1.8 * LEASE_MS / 1000
 _BRIEF = 0.4 * LEASE_MS / 1000
 _MAX_SECONDS = 20.0
 _LONG_LEASE_MS = 30_000
-_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.05
 _SHOWN = 6_000
 _MAY_STAY = ("primary", "standby")
 """Faults that an owner may survive, if they are over before its lease is."""

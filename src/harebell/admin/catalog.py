@@ -209,6 +209,11 @@ APP = Noun(
     "Stop the broker within its running process, start it again, or remove what it has stored.",
     "operating",
 )
+CLUSTER = Noun(
+    "cluster",
+    "Look at the brokers that share a store in PostgreSQL, and give the store to another one.",
+    "cluster",
+)
 LOGS = Noun(
     "logs",
     "Look at the log of a running broker, and open its files anew.",
@@ -223,7 +228,7 @@ NOUNS: dict[str, Noun] = {
         *(TRANSACTIONS, LEASES, STAGES, QUERIES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),
-        *(CONFIG, LISTENERS, APP, LOGS),
+        *(CONFIG, LISTENERS, APP, CLUSTER, LOGS),
     )
 }
 """Every noun, in the order in which the command line shows them."""

@@ -85,6 +85,8 @@ class AdminContext:
         configuration: returns the configuration by keys, without secrets; the app sets it.
         recent_lines: returns the last lines of the log after a number, at most so many, of the
             levels that a function admits; the app sets it.
+        brokers: returns the brokers that share a store in PostgreSQL, none for one in the data
+            directory; the app sets it.
         operation: stops, starts and changes the process; the app sets it.
     """
 
@@ -111,6 +113,7 @@ class AdminContext:
         self.reload = reload
         self.figures: Callable[[], dict[str, Any]] = dict
         self.configuration: Callable[[], dict[str, Any]] = dict
+        self.brokers: Callable[[], list[dict[str, Any]]] = list
         self.recent_lines: RecentLines = lambda _after, _limit, _admits: []
         self.operation: Operation
         self.actor: User | None = None

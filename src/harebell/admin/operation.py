@@ -27,6 +27,9 @@ class Operation(Protocol):
     def reset(self) -> Future[None]:
         """Remove everything that is stored; the broker has to be stopped."""
 
+    def hand_over(self, successor: str) -> None:
+        """Give the store to the broker of this name, "" for any other, and stand by."""
+
     def set_key(self, key: str, value: str) -> dict[str, Any]:
         """Give a key of the configuration another value until a restart or a reload."""
 

@@ -707,6 +707,18 @@ STORAGE_LEASE_MIN_MS = 500
 """The shortest such lease: a commit has to fit in a quarter of it."""
 STORAGE_LEASE_MAX_MS = 300_000
 """The longest: five minutes."""
+STANDBY_LOOK_SECONDS = 0.1
+"""The longest time between two looks of a standby at the store."""
+DRAINED_SECONDS = 5.0
+"""How long a broker that was drained leaves the store to others."""
+RELAY_BUFFER_BYTES = 65_536
+"""Octets that a standby keeps for a peer that reads slowly, beside those of one read."""
+RELAY_CONNECT_SECONDS = 2.0
+"""Time that the owner has to accept a connection that is passed on to it."""
+RELAY_RETRY_SECONDS = 0.05
+"""Time before a standby tries that again at first; it doubles up to a second."""
+RELAY_END_SECONDS = 10.0
+"""Time for a peer to read the rest, after the other one has gone."""
 SEGMENT_MIN_BYTES = 65_536
 """Smallest segment that can be configured."""
 SEGMENT_MAX_BYTES = 1_073_741_824

@@ -54,10 +54,12 @@ from harebell.server.logs.outputs import log_paths
 from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
 from harebell.server.metrics.serving import serve_metrics
 from harebell.server.metrics.source import Source
+from harebell.server.net.handed_sockets import Claimed, EndedAsStandby, HandedSockets, kept
 from harebell.server.net.listener import Listener, StartError, listen, reopened
 from harebell.server.net.tls import ServerTls
 from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
+from harebell.server.postgresql.addresses import reachable
 from harebell.server.service_manager import ServiceManager
 from harebell.server.statistics import node
 from harebell.server.statistics.planning import plan_of
@@ -193,14 +195,14 @@ class App:
 
         return Fence(self, owned.ownership, self.config.storage_lease_ms, self._leave_store)
 
-    def _leave_store(self) -> None:
+    def _leave_store(self, handed: HandedSockets) -> None:
         """End the process after the store was lost: start again, unless it was to stop anyway."""
         from harebell.server.postgresql.fence import start_again
 
-        if self._stop.is_set():
+        if self._stop.is_set() and self.service.successor is None:
             self._leave(limits.EXIT_DISK)
         else:
-            start_again()
+            start_again(handed)
 
     def _make_backends(self, config: Config) -> Backends | None:
         """Return the configured backends of users; None for the users of the broker alone."""
@@ -345,8 +347,11 @@ class App:
 
     # --- start and stop ---------------------------------------------------------------------------
 
-    async def start(self) -> None:
+    async def start(self, handed: HandedSockets | None = None) -> None:
         """Open the listeners and the control socket, and start the timers.
+
+        Args:
+            handed: sockets that listen already; None if there are none.
 
         Raises:
             StartError: an address cannot be used; the text is for the user.
@@ -354,7 +359,7 @@ class App:
         stopped = self.service.state == STOPPED
         if self.config.tls_cert is not None:
             self.tls = ServerTls(self.config, self.logger.write)
-        self.listeners = [] if stopped else await listen(self)
+        self.listeners = [] if stopped else await listen(self, handed)
         context = AdminContext(
             self.broker,
             self.users,
@@ -369,6 +374,7 @@ class App:
         context.figures = self.overview
         context.configuration = lambda: shown_values(self.config)
         context.recent_lines = self.logger.recent.after
+        context.brokers = self.service.nodes
         context.operation = self.service
         dispatcher = Dispatcher(context, self.flush_soon)
         self.open_http = lambda: serve_http(
@@ -386,7 +392,8 @@ class App:
             self._trouble,
         )
         if self.fence is not None and self.storage.owned is not None:
-            self.storage.owned.ownership.publish(advertised(self.config, self.listeners))
+            listening = [(each.scheme, each.host, each.port) for each in self.listeners]
+            self.storage.owned.ownership.publish(reachable(self.config, listening))
             self.fence.start()
         self.look_at_disk()
         self.timers.wake = self._wake_at
@@ -466,12 +473,17 @@ class App:
     async def stop(self) -> None:
         """Stop accepting, close every connection with a reason, and close the store."""
         self.logger.write("info", "stopping")
-        self.manager.stopping()
+        drained = self.service.successor is not None
+        if not drained:
+            self.manager.stopping()
         for listener in self.listeners:
             listener.server.close()
+        self.listeners = []
         for http in self.http_listeners:
             await http.close()
-        await self.close_connections("shutdown")
+        await self.close_connections(
+            "the store goes to another broker: connect again" if drained else "shutdown"
+        )
         self._sampling.stop()
         for handle in (self._ticking, self._alarm):
             if handle is not None:
@@ -729,32 +741,27 @@ def node_name(config: Config) -> str:
     return config.node_name or f"harebell@{host.partition('.')[0]}"
 
 
-def advertised(config: Config, listeners: list[Listener]) -> str:
-    """Return where other brokers of the store reach this one, "host:port"."""
-    if config.storage_address:
-        return config.storage_address
-    for listener in listeners:
-        if listener.scheme == "amqp":
-            wildcard = listener.host in ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
-            host = (platform.node() or "localhost") if wildcard else listener.host
-            return f"[{host}]:{listener.port}" if ":" in host else f"{host}:{listener.port}"
-    return ""
+async def _own_store(
+    config: Config, logger: Logger, manager: ServiceManager, say: Callable[[str], None]
+) -> Claimed:
+    """Wait until this broker owns its store; at once for a store in the data directory.
 
-
-async def _own_store(config: Config, logger: Logger) -> OwnedStore | None:
-    """Wait until this broker owns its store; None for a store in the data directory."""
+    Raises:
+        EndedAsStandby: it was told to end before.
+    """
     if not config.storage:
-        return None
+        return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.postgresql.fence import AGAIN
-    from harebell.server.postgresql.standby import Standby
+    from harebell.server.postgresql.standing_by import StandingBy
 
-    standby = Standby(config, node_name(config), logger.write, patient=AGAIN in os.environ)
-    return await standby.own()
+    return await StandingBy(config, node_name(config), manager, logger.write, say).own()
 
 
 async def _serve(
-    configuration: Configuration, ready: Callable[[App], None], again: Again | None
+    configuration: Configuration,
+    ready: Callable[[App], None],
+    again: Again | None,
+    say: Callable[[str], None],
 ) -> int:
     ask_for_more()
     manager = ServiceManager(os.environ, os.getpid())
@@ -768,16 +775,23 @@ async def _serve(
     for sentence in configuration.warnings:
         logger.write("warning", sentence)
     try:
-        owned = await _own_store(config, logger)
+        owned, handed, was_ended = await _own_store(config, logger, manager, say)
         try:
             app = App(config, logger, owned=owned)
             app.again = again
-            await app.start()
+            await app.start(handed)
         except HarebellError:
+            if owned is not None and owned.ownership.lost:
+                logger.write("error", f"the store was lost at once: {owned.ownership.lost}")
+                logger.close()
+                _stand_by(handed)
+            handed.close()
             if owned is not None:
                 owned.ownership.end(release=True)
             raise
         app.obey(manager)
+        if was_ended():
+            app.end()
         bound_collections()
         keep_heap()
         # Warnings of the start must appear before the line "Server startup complete".
@@ -788,7 +802,11 @@ async def _serve(
         logger.write("info", f"Server startup complete; {plugins} plugins started.")
         app.report_ready()
         await app.wait()
+        handed = kept(app.listeners) if app.service.successor is not None else handed
         await app.stop()
+        if app.service.successor is not None:
+            logger.close()
+            _stand_by(handed)
         while (resetting := app.service.resetting) is not None:
             erase(app.config.data_dir)
             app = App(app.config, logger, app.service.closed)
@@ -799,10 +817,20 @@ async def _serve(
             resetting.set_result(None)
             await app.wait()
             await app.stop()
+    except EndedAsStandby:
+        logger.write("info", "this broker stood by, and ends")
     finally:
         manager.close()
         logger.close()
     return 0
+
+
+def _stand_by(handed: HandedSockets) -> None:
+    """Start again as a standby, after the store was given to another broker."""
+    # Imported only if it is used: it loads the driver of PostgreSQL.
+    from harebell.server.postgresql.fence import start_again
+
+    start_again(handed)
 
 
 def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
@@ -825,6 +853,7 @@ def run(
     configuration: Configuration,
     ready: Callable[[App], None] = lambda app: None,
     again: Again | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT, and return the exit code.
 
@@ -832,9 +861,10 @@ def run(
         configuration: the configuration, and where it comes from.
         ready: called once, when every address accepts connections.
         again: reads the configuration anew, for a reload.
+        say: called with the lines of a broker that stands by.
 
     Raises:
         StartError: the broker cannot start; the text is for the user.
     """
     with asyncio.Runner(loop_factory=_loop_factory(configuration.config.loop)) as runner:
-        return runner.run(_serve(configuration, ready, again))
+        return runner.run(_serve(configuration, ready, again, say))

@@ -16,13 +16,17 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.admin.context import CommandRefused
+from harebell.base.names import did_you_mean
 from harebell.server.reloading import Running, set_key, unset_key
 
 if TYPE_CHECKING:
+    from harebell.server.disk.storage import Storage
     from harebell.server.http.listening import HttpListener
 
 RUNNING = "running"
 STOPPED = "stopped"
+_ANSWER_SECONDS = 0.05
+"""Time for the answer to a command that ends the service."""
 
 
 class Served(Running, Protocol):
@@ -31,6 +35,7 @@ class Served(Running, Protocol):
     loop: asyncio.AbstractEventLoop
     listeners: list[Any]
     http_listeners: list[HttpListener]
+    storage: Storage
     open_http: Callable[[], Awaitable[list[HttpListener]]]
     reopened: Callable[[Any], Awaitable[Any]]
 
@@ -52,6 +57,8 @@ class ClientService:
         state: "running" or "stopped".
         closed: the AMQP listeners to open again; empty while they are open.
         resetting: done when the process has begun anew; None if it does not begin anew.
+        successor: the name of the broker that is given the store, "" for any other; None if the
+            broker keeps it.
     """
 
     def __init__(self, app: Served, closed: list[Any] | None = None) -> None:
@@ -59,6 +66,7 @@ class ClientService:
         self.state = RUNNING if closed is None else STOPPED
         self.closed = closed or []
         self.resetting: Future[None] | None = None
+        self.successor: str | None = None
 
     @property
     def trouble(self) -> str:
@@ -150,10 +158,50 @@ class ClientService:
         """Begin the process anew on an empty data directory, stopped."""
         if self.state != STOPPED:
             raise CommandRefused("the broker is running: stop it with `harebell app stop` first")
+        if self._app.storage.owned is not None:
+            raise CommandRefused(
+                "the store is in PostgreSQL, and is not removed from here: stop every broker of "
+                "it, and drop its schema (DROP SCHEMA ... CASCADE)"
+            )
         self._app.logger.write("warning", "everything that is stored is removed")
         self.resetting = Future()
         self._app.end()
         return self.resetting
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Return the brokers of the store; none if it is in the data directory."""
+        owned = self._app.storage.owned
+        return [] if owned is None else owned.nodes()
+
+    def hand_over(self, successor: str) -> None:
+        """Give the store to another broker, and stand by.
+
+        Args:
+            successor: the name of the broker; "" for any other.
+
+        Raises:
+            CommandRefused: the store is in the data directory, or there is no such broker.
+        """
+        owned = self._app.storage.owned
+        if owned is None:
+            raise CommandRefused(
+                "the store is in the data directory, which no other broker can take over: set "
+                "storage to a URL of PostgreSQL"
+            )
+        others = [
+            each["name"] for each in owned.nodes() if each["running"] and each["state"] != "owner"
+        ]
+        if not others:
+            raise CommandRefused(
+                "no other broker stands by, so clients would not be served: start one first"
+            )
+        if successor and successor not in others:
+            hint = did_you_mean(successor, others, quote="'")
+            raise CommandRefused(f"no broker '{successor}' stands by: {hint}")
+        self.successor = successor
+        owned.ownership.give_to(successor)
+        self._app.logger.write("warning", f"the store goes to {successor or 'another broker'}")
+        self._app.loop.call_later(_ANSWER_SECONDS, self._app.end)
 
     def set_key(self, key: str, value: str) -> dict[str, Any]:
         """Give a key of the configuration another value until a restart or a reload."""

@@ -193,8 +193,16 @@ def ready_to_serve_clients(context: AdminContext) -> Row:
 
 @HEALTH.command("GET /api/health/checks/reached-target-cluster-size", tag=MONITORING)
 def reached_target_cluster_size(context: AdminContext) -> Row:
-    """Check that the cluster is complete: it is one node."""
-    return {"status": "ok", "cluster_size": 1, "target_cluster_size_hint": 1}
+    """Check that the cluster is complete: every broker that shares the store runs."""
+    nodes = context.brokers()
+    size = sum(each["running"] for each in nodes) or 1
+    wanted = len(nodes) or 1
+    if size < wanted:
+        gone = _listed(each["name"] for each in nodes if not each["running"])
+        raise CheckFailed(
+            f"not running: {gone}", cluster_size=size, target_cluster_size_hint=wanted
+        )
+    return {"status": "ok", "cluster_size": size, "target_cluster_size_hint": wanted}
 
 
 @HEALTH.command("GET /api/healthchecks/node", "GET /api/healthchecks/node/{name}", tag=MONITORING)

@@ -32,8 +32,8 @@ _SPENT = {
 
 @NODES.command("GET /api/nodes", tag=MONITORING, verb="list")
 def list_nodes(context: AdminContext) -> list[Row]:
-    """List the nodes: there is one."""
-    return [node_row(context, None)]
+    """List the nodes: the broker, and those that share its store in PostgreSQL."""
+    return [node_row(context, None), *(member_row(each) for each in others(context))]
 
 
 @NODES.command("GET /api/nodes/{name}", tag=MONITORING)
@@ -44,6 +44,9 @@ def show(
     node_stats_incr: Increment = None,
 ) -> Row:
     """Show the node NAME, and samples of its figures."""
+    for each in others(context):
+        if each["name"] == name:
+            return member_row(each)
     context.check_node(name)
     return node_row(context, range_of(node_stats_age, node_stats_incr, "node_stats"))
 
@@ -80,6 +83,30 @@ def memory_ets(context: AdminContext, name: str, filter_: str = "") -> Row:
     """Show the memory of the tables of Erlang: there are none."""
     context.check_node(name)
     return {"ets_tables_memory": {"total": 0}}
+
+
+def others(context: AdminContext) -> list[Row]:
+    """Return the other brokers that share the store, as `harebell cluster status` has them."""
+    node = context.broker.events.node
+    return [each for each in context.brokers() if each["name"] != node]
+
+
+def member_row(member: Row) -> Row:
+    """What there is to say about a broker that shares the store: its figures are its own."""
+    return {
+        "name": member["name"],
+        "type": "disc",
+        "running": member["running"],
+        "being_drained": False,
+        "partitions": [],
+        "cluster_links": [],
+        "enabled_plugins": [],
+        "applications": [
+            {"name": "harebell", "description": "Harebell", "version": member["version"]}
+        ],
+        "storage_state": member["state"],
+        "address": member["address"],
+    }
 
 
 def node_row(context: AdminContext, wanted: Range | None) -> Row:

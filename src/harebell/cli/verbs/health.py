@@ -105,7 +105,10 @@ class Checks:
 
     def running(self) -> None:
         """Check that it listens for clients."""
-        if self._overview["state"] != "running":
+        if self._overview["state"] == "standby":
+            if self._overview["trouble"]:
+                raise Unhealthy(self._overview["trouble"])
+        elif self._overview["state"] != "running":
             raise Unhealthy("the broker is stopped: `harebell app start`")
         if self._overview["listeners_suspended"]:
             raise Unhealthy("the listeners are suspended: `harebell listeners resume`")
@@ -139,7 +142,9 @@ class Checks:
                 ) from None
 
     def vhosts(self) -> None:
-        """Check that the broker answers for its vhosts."""
+        """Check that the broker answers for its vhosts; one that stands by has none."""
+        if self._overview["state"] == "standby":
+            return
         try:
             self._broker.ask("vhosts.list")
         except ControlError as error:

@@ -104,6 +104,7 @@ def serve(config_file: str | None, **flags: str | None) -> None:
             configuration,
             lambda app: announce(app, app.config),
             lambda: read_configuration(flags, config_file=config_file),
+            click.echo,
         )
     except DiskError as error:
         raise DiskFailed(str(error)) from None

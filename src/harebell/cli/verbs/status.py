@@ -57,6 +57,8 @@ def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: fl
 
 def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
     """Return names and values of the figures for users."""
+    if overview["state"] == "standby":
+        return _standby_rows(overview)
     used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
     share = f" ({100 * used / high:.0f}% of {size_text(high)})" if high else ""
     lags = [(say, f"{1000 * overview[name]:.1f} ms") for name, say in _LAGS if name in overview]
@@ -80,8 +82,39 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("disk free", _disk(overview)),
         ("damage", _damage(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
+        *_storage(overview["storage"]),
         ("blocked publishers", str(overview["blocked_connections"])),
         *lags,
+    ]
+
+
+def _standby_rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what a broker that stands by has to say."""
+    storage = overview["storage"]
+    return [
+        ("version", overview["version"]),
+        ("process", str(overview["pid"])),
+        ("data directory", overview["data_dir"]),
+        ("state", "standing by"),
+        ("owner of the store", storage.get("owner") or "none"),
+        ("epoch", str(storage.get("epoch", ""))),
+        *(("listening on", address) for address in overview["listeners"]),
+        ("passed on", f"{overview['connections']} connections"),
+        ("waiting", f"{overview['connections_waiting']} connections"),
+        *(("trouble", trouble) for trouble in [overview["trouble"]] if trouble),
+    ]
+
+
+def _storage(storage: dict[str, Any]) -> list[tuple[str, str]]:
+    """Describe a store in PostgreSQL; empty for one in the data directory."""
+    if storage["kind"] == "directory":
+        return []
+    log, dead = size_text(storage["log_bytes"]), size_text(storage["log_dead_bytes"])
+    return [
+        ("storage", f"PostgreSQL, epoch {storage['epoch']}"),
+        ("owner of the store", f"{storage['owner']} (this broker)"),
+        ("lease", f"{storage['lease_seconds']:.1f} s are left"),
+        ("log", f"{log} in {storage['log_generations']} generations, {dead} of it dead"),
     ]
 
 

@@ -11,13 +11,12 @@ is sent while it is made; between two slices the event loop does other things.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from harebell.base.limits import METRICS_PART_BYTES
 from harebell.base.patterns import PatternRefused, PatternTooSlow, Search, linear_search_for
-from harebell.server.metrics.scrape import Scraper
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -26,6 +25,27 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 CONTENT_TYPE = b"text/plain; version=0.0.4"
 _JSON = b"application/json"
 _METHODS = ("GET", "HEAD")
+
+
+class Documents(Protocol):
+    """Writes the documents in slices: see `harebell.server.metrics.scrape.Scraper`."""
+
+    def aggregated(self) -> Iterator[bytes]:
+        """Write the sums of the broker."""
+
+    def per_object(self) -> Iterator[bytes]:
+        """Write a sample per object."""
+
+    def detailed(
+        self,
+        names: Iterable[str],
+        vhosts: Iterable[str] | None = None,
+        named: Callable[[str], bool] | None = None,
+    ) -> Iterator[bytes]:
+        """Write chosen families."""
+
+    def memory(self) -> Iterator[bytes]:
+        """Write what the memory is used for."""
 
 
 class BadQuery(Exception):
@@ -42,7 +62,7 @@ class MetricsApplication:
     """
 
     def __init__(
-        self, scraper: Scraper, trouble: Callable[[], str], *, per_object: bool = False
+        self, scraper: Documents, trouble: Callable[[], str], *, per_object: bool = False
     ) -> None:
         self.per_object = per_object
         self._scraper = scraper

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harebell.server.metrics.groups import connections, exchanges, node, queues
+from harebell.server.metrics.groups import connections, exchanges, node, queues, storage
 from harebell.server.metrics.groups.totals import CHURN, LOGIN_SOURCES, LOGINS
 from harebell.server.metrics.text import Metric, Row
 
@@ -160,6 +160,7 @@ _ALARMS = Section(RABBITMQ, node.ALARMS, lambda chosen: node.alarm_rows(chosen.s
 _PERSISTER = Section(RABBITMQ, node.PERSISTER, lambda chosen: node.persister_rows(chosen.source))
 _MEMORY = Section(HAREBELL, node.MEMORY_USED, lambda chosen: node.memory_rows(chosen.source))
 _HEALTH = Section(HAREBELL, node.HEALTH, lambda chosen: node.health_rows(chosen.source))
+_STORAGE = Section(HAREBELL, storage.STORAGE, lambda chosen: storage.storage_rows(chosen.source))
 
 FAMILIES: dict[str, tuple[Section, ...]] = {
     "queue_coarse_metrics": (_COARSE, _INFO),
@@ -186,6 +187,7 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "harebell_delivery_counts": (_COUNTS,),
     "harebell_connection_blocked": (_BLOCKED,),
     "harebell_health": (_HEALTH, _MEMORY),
+    "harebell_storage": (_STORAGE,),
 }
 """The sections of each family."""
 
@@ -219,5 +221,6 @@ OF_THE_NODE: tuple[Section, ...] = (
     _PERSISTER,
     _MEMORY,
     _HEALTH,
+    _STORAGE,
 )
 """What every complete endpoint has."""

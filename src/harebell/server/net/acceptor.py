@@ -57,6 +57,10 @@ class Acceptor:
         loop: the event loop.
         sockets: listening sockets.
         accepted: called with every new socket.
+
+    Attributes:
+        sockets: the listening sockets.
+        accepted: as given; a socket that was accepted elsewhere may be passed to it.
     """
 
     def __init__(
@@ -67,7 +71,7 @@ class Acceptor:
     ) -> None:
         self.sockets = sockets
         self._loop = loop
-        self._accepted = accepted
+        self.accepted = accepted
         self._watch()
 
     def close(self) -> None:
@@ -76,6 +80,13 @@ class Acceptor:
             if each.fileno() >= 0:
                 self._loop.remove_reader(each.fileno())
                 each.close()
+
+    def let_go(self) -> list[socket.socket]:
+        """Stop accepting, and return the listening sockets; clients wait in their backlogs."""
+        sockets, self.sockets = self.sockets, []
+        for each in sockets:
+            self._loop.remove_reader(each.fileno())
+        return sockets
 
     def _watch(self) -> None:
         for each in self.sockets:
@@ -94,7 +105,7 @@ class Acceptor:
                     self._loop.call_later(ACCEPT_PAUSE_SECONDS, self._watch)
                 return
             link.setblocking(False)
-            self._accepted(link)
+            self.accepted(link)
 
 
 def cut(link: socket.socket) -> None:

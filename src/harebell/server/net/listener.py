@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harebell.base import limits
 from harebell.server.net.acceptor import ALL_ADDRESSES, Acceptor, bound
+from harebell.server.net.asked_address import Asked, asked_addresses, refused
 from harebell.server.net.connection import ServerProtocol
+from harebell.server.net.handed_sockets import HandedSockets
 from harebell.server.net.tls import ServerTls, StartError
 from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
     from harebell.server.app import App
     from harebell.server.net.proxy_gate import Addresses, ProxyGate
@@ -36,6 +38,7 @@ class Listener:
         port: the port bound to, also if port 0 was configured.
         server: the asyncio server or `Acceptor`.
         asked: the host that was configured.
+        asked_port: the port that was configured; 0 for a free one.
     """
 
     scheme: str
@@ -43,6 +46,7 @@ class Listener:
     port: int
     server: asyncio.Server | Acceptor
     asked: str
+    asked_port: int = 0
 
     @property
     def shown(self) -> str:
@@ -54,14 +58,6 @@ class Listener:
         """Return the address and the port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
-
-
-_WHY = {
-    errno.EADDRINUSE: "is in use already: stop what listens there, or choose another port "
-    "with --port (0 picks a free one)",
-    errno.EACCES: "needs more rights: choose a port above 1023 with --port",
-    errno.EADDRNOTAVAIL: "is no address of this machine: choose one with --host",
-}
 
 
 async def _plain(app: App, host: str, port: int, dialect: str) -> asyncio.Server:
@@ -100,28 +96,47 @@ def _proxy_gate(app: App, tls: ServerTls | None, dialect: str) -> ProxyGate:
     return ProxyGate(app.loop, seconds, has_room, serve, app.logger.write)
 
 
+def _served(app: App, tls: ServerTls | None, dialect: str) -> Callable[[socket.socket], None]:
+    """Return what serves a socket that was accepted here."""
+    if app.config.proxy_protocol:
+        return _proxy_gate(app, tls, dialect).accepted
+    if tls is not None:
+        return lambda link: ServerProtocol(app, tls, dialect).secure(link)
+    beginning: set[asyncio.Task[object]] = set()
+
+    def serve(link: socket.socket) -> None:
+        made = app.loop.connect_accepted_socket(lambda: ServerProtocol(app, None, dialect), link)
+        task: asyncio.Task[object] = app.loop.create_task(made)
+        beginning.add(task)
+        task.add_done_callback(beginning.discard)
+
+    return serve
+
+
 async def _open(
-    app: App, host: str, port: int, tls: ServerTls | None, scheme: str = ""
+    app: App, asked: Asked, tls: ServerTls | None, sockets: list[socket.socket] | None = None
 ) -> Listener:
+    """Open a listener.
+
+    Args:
+        app: the broker.
+        asked: the address.
+        tls: the context; None for plain AMQP.
+        sockets: that listen there already; None if they have to be made.
+    """
+    scheme, host, port = asked
     dialect = DIALECTS.get(scheme, FINAL_0_10)
     server: asyncio.Server | Acceptor
     try:
-        if app.config.proxy_protocol:
-            gate = _proxy_gate(app, tls, dialect)
-            server = Acceptor(app.loop, await bound(app.loop, host, port), gate.accepted)
-        elif tls is None:
+        if sockets is None and tls is None and not app.config.proxy_protocol:
             server = await _plain(app, host, port, dialect)
         else:
-            server = Acceptor(
-                app.loop,
-                await bound(app.loop, host, port),
-                lambda link: ServerProtocol(app, tls, dialect).secure(link),
-            )
+            links = sockets or await bound(app.loop, host, port)
+            server = Acceptor(app.loop, links, _served(app, tls, dialect))
     except OSError as error:
-        why = _WHY.get(error.errno or 0, f"cannot be listened on: {error.strerror or error}")
-        raise StartError(f"{host}:{port} {why}") from None
+        raise refused(asked, error) from None
     there = server.sockets[0].getsockname()
-    return Listener(scheme or ("amqps" if tls else "amqp"), there[0], there[1], server, host)
+    return Listener(scheme, there[0], there[1], server, host, port)
 
 
 async def reopened(app: App, closed: Listener) -> Listener:
@@ -131,7 +146,7 @@ async def reopened(app: App, closed: Listener) -> Listener:
         StartError: the address cannot be bound.
     """
     tls = app.tls if closed.scheme == "amqps" else None
-    listener = await _open(app, closed.asked, closed.port, tls, closed.scheme)
+    listener = await _open(app, Asked(closed.scheme, closed.asked, closed.port), tls)
     _announce(app, listener)
     return listener
 
@@ -141,22 +156,25 @@ def _announce(app: App, listener: Listener) -> None:
     app.logger.write("info", f"started {what} listener on {listener.address}")
 
 
-async def listen(app: App) -> list[Listener]:
+async def listen(app: App, handed: HandedSockets | None = None) -> list[Listener]:
     """Open every configured listener.
+
+    Args:
+        app: the broker.
+        handed: sockets that listen already, and clients that wait; None if there are none.
 
     Raises:
         StartError: an address cannot be bound, or TLS is unusable.
     """
-    config = app.config
+    handed = handed or HandedSockets()
     listeners = []
-    if config.port is not None:
-        listeners.append(await _open(app, config.host, config.port, None))
-    if config.tls_port is not None:
-        host = config.tls_host or config.host
-        listeners.append(await _open(app, host, config.tls_port, app.tls))
-    for scheme, host, port in config.listen or ():
-        tls = app.tls if scheme == "amqps" else None
-        listeners.append(await _open(app, host, port, tls, scheme))
+    for asked in asked_addresses(app.config):
+        tls = app.tls if asked.scheme == "amqps" else None
+        listeners.append(await _open(app, asked, tls, handed.take(asked)))
     for listener in listeners:
         _announce(app, listener)
+        if isinstance(listener.server, Acceptor):
+            for link in handed.take_clients(listener.scheme):
+                listener.server.accepted(link)
+    handed.close()
     return listeners

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from harebell.server.net.handed_sockets import HandedSockets, kept
 from harebell.server.postgresql.ownership import Ownership, now
 
 AGAIN = "_HAREBELL_STANDS_BY"
@@ -50,7 +51,7 @@ class Fence:
         app: Served,
         ownership: Ownership,
         lease_ms: int,
-        leave: Callable[[], object],
+        leave: Callable[[HandedSockets], object],
     ) -> None:
         self._app = app
         self._ownership = ownership
@@ -84,9 +85,11 @@ class Fence:
         app.logger.write(
             "error", f"this broker does not own the store any more, and stands by: {reason}"
         )
+        sockets = kept(app.listeners)
         for listener in app.listeners:
             listener.server.close()
-        self._ending = app.loop.create_task(self._end())
+        app.listeners = []
+        self._ending = app.loop.create_task(self._end(sockets))
 
     def _look(self) -> None:
         lost = self._ownership.lost
@@ -95,7 +98,7 @@ class Fence:
             return
         self.start()
 
-    async def _end(self) -> None:
+    async def _end(self, sockets: HandedSockets) -> None:
         """Close connections while the lease lasts; cut them when it is over."""
         app, left = self._app, self._ownership.ends_at - now()
         if left > 0 and not self._ownership.lost:
@@ -108,10 +111,15 @@ class Fence:
             if connection.transport is not None:
                 connection.transport.abort()
         app.logger.close()
-        self._leave()
+        self._leave(sockets)
 
 
-def start_again() -> None:
-    """Replace the process by a new one with the same arguments."""
+def start_again(sockets: HandedSockets) -> None:
+    """Replace the process by a new one with the same arguments.
+
+    Args:
+        sockets: go on listening; clients that come meanwhile wait in their backlogs.
+    """
     os.environ[AGAIN] = "1"
+    sockets.bequeath(os.environ)
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # itself

@@ -134,6 +134,18 @@ class LogWriter:
             self._end_generation()
         self._clean()
 
+    def figures(self) -> dict[str, int]:
+        """Return the size of the log, for people; called in any thread."""
+        stored, live = sum(list(self._stored.values())), self._pieces.total_bytes()
+        return {
+            "log_rows": self.rows,
+            "log_written_bytes": self.written,
+            "log_bytes": stored,
+            "log_live_bytes": live,
+            "log_dead_bytes": max(0, stored - live),
+            "log_generations": len(self._stored),
+        }
+
     def close(self) -> None:
         """Close the connection."""
         self._drop_link()

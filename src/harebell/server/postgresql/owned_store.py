@@ -12,6 +12,7 @@ from harebell.base.errors import StoreError
 from harebell.base.histogram import Histogram
 from harebell.base.osfs import OsFiles
 from harebell.server.disk.lock import DirectoryLock
+from harebell.server.postgresql.figures import cluster_rows
 from harebell.server.postgresql.log_writer import LogWriter
 from harebell.server.postgresql.ownership import Ownership
 from harebell.store.definitions import open_definitions
@@ -34,16 +35,24 @@ class OwnedStore:
         root: the cache, which has what the log says.
         ownership: the claim.
         writer: of the log.
+        node: the name of this broker.
 
     Attributes:
         ownership: as given.
         root: as given.
         lock: as given.
+        node: as given.
     """
 
     def __init__(
-        self, lock: DirectoryLock, root: Path, ownership: Ownership, writer: LogWriter
+        self,
+        lock: DirectoryLock,
+        root: Path,
+        ownership: Ownership,
+        writer: LogWriter,
+        node: str,
     ) -> None:
+        self.node = node
         self.lock = lock
         self.root = root
         self.ownership = ownership
@@ -79,6 +88,20 @@ class OwnedStore:
         began = time.monotonic()
         self._writer.append(self._journal.take())
         syncs.observe(time.monotonic() - began)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Return the brokers of the store, as of the last renewal of the lease."""
+        return cluster_rows(self.ownership.nodes)
+
+    def overview(self) -> dict[str, Any]:
+        """Return the figures of `harebell status`."""
+        return {
+            "kind": "postgresql",
+            "epoch": self.ownership.epoch,
+            "owner": self.node,
+            "lease_seconds": round(self.ownership.left, 3),
+            **self._writer.figures(),
+        }
 
     def end(self) -> None:
         """Append the rest, and give the store back."""

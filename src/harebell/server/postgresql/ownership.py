@@ -15,12 +15,14 @@ of an owner whose epoch is over fails in PostgreSQL.
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.base.errors import StoreError
+from harebell.base.limits import DRAINED_SECONDS
 from harebell.server.postgresql.database import Database, driver
 from harebell.server.postgresql.tables import Tables
 
@@ -33,6 +35,8 @@ _RENEWALS = 4
 _MARGIN = 0.15
 """The share of the lease that is left for closing connections, and for clocks that drift."""
 _RETRY_SECONDS = 0.05
+ROLL_SECONDS = 5.0
+"""How long a broker counts as running without a beat, or twice the lease if that is longer."""
 
 OWNER, STANDBY = "owner", "standby"
 
@@ -49,18 +53,40 @@ class Seen(NamedTuple):
         beat: grows with each renewal.
         released: whether the owner gave the store back.
         owner: the name of its broker.
-        address: where it accepts AMQP, "host:port"; "" before it does.
+        addresses: where it accepts connections, "host:port" by scheme; empty before it does.
         lease_ms: the milliseconds of its lease.
         identity: of the store, unlike that of any other.
+        drained: whether it gave the store back so that another broker takes it.
+        successor: the name of the broker that is meant to; "" for any other.
     """
 
     epoch: int
     beat: int
     released: bool
     owner: str
-    address: str
+    addresses: dict[str, str]
     lease_ms: int
     identity: str
+    drained: bool
+    successor: str
+
+
+class Node(NamedTuple):
+    """The row of a broker.
+
+    Args:
+        name: its name.
+        address: where clients reach it, "host:port"; "" before they do.
+        state: "owner" or "standby".
+        version: of Harebell.
+        running: whether its beat grows.
+    """
+
+    name: str
+    address: str
+    state: str
+    version: str
+    running: bool
 
 
 def now() -> float:
@@ -75,11 +101,15 @@ def look(link: Connection[Any], tables: Tables) -> Seen:
         psycopg.Error: the server is away or refuses.
         StoreError: the row is gone.
     """
-    statement = "SELECT epoch, beat, released, owner, address, lease_ms, identity FROM {store}"
+    statement = (
+        "SELECT epoch, beat, released, owner, addresses, lease_ms, identity, drained, successor"
+        " FROM {store}"
+    )
     row = link.execute(tables.statement(statement)).fetchone()
     if row is None:
         raise StoreError("the row of the table 'store' is gone: restore it from a backup")
-    return Seen(*row)
+    epoch, beat, released, owner, addresses, *rest = row
+    return Seen(epoch, beat, released, owner, json.loads(addresses), *rest)
 
 
 def claim(link: Connection[Any], tables: Tables, seen: Seen, database: Database) -> int | None:
@@ -91,7 +121,8 @@ def claim(link: Connection[Any], tables: Tables, seen: Seen, database: Database)
     row = link.execute(
         tables.statement(
             "UPDATE {store} SET epoch = epoch + 1, beat = beat + 1, released = false, owner = %s,"
-            " address = '', lease_ms = %s WHERE epoch = %s AND beat = %s RETURNING epoch"
+            " addresses = '{{}}', lease_ms = %s, drained = false, successor = ''"
+            " WHERE epoch = %s AND beat = %s RETURNING epoch"
         ),
         (database.node, database.lease_ms, seen.epoch, seen.beat),
     ).fetchone()
@@ -112,10 +143,20 @@ def report_node(
     )
 
 
-class Watch:
-    """Decides, by the clock of this machine, when a store may be claimed."""
+def forget_node(link: Connection[Any], tables: Tables, name: str) -> None:
+    """Remove the row of a broker that ends."""
+    link.execute(tables.statement("DELETE FROM {node} WHERE name = %s"), (name,))
 
-    def __init__(self) -> None:
+
+class Watch:
+    """Decides, by the clock of this machine, when a store may be claimed.
+
+    Args:
+        name: of this broker.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._seen: tuple[int, int] | None = None
         self._since = 0.0
 
@@ -126,17 +167,55 @@ class Watch:
             seen: the row.
             asked: the time when the answer had come; a later one is always safe.
         """
-        if seen.released:
+        if seen.released and self._is_meant(seen):
             return True
         if (seen.epoch, seen.beat) != self._seen:
             self._seen = (seen.epoch, seen.beat)
             self._since = asked
             return False
-        return asked - self._since > seen.lease_ms / _MS
+        seconds = DRAINED_SECONDS if seen.released else seen.lease_ms / _MS
+        return asked - self._since > seconds
+
+    def _is_meant(self, seen: Seen) -> bool:
+        """True if the store was given back to this broker among others."""
+        if not seen.drained:
+            return True
+        return seen.successor == self._name if seen.successor else seen.owner != self._name
 
     def forget(self) -> None:
         """Begin anew, after the server was away: its row may be of an earlier time."""
         self._seen = None
+
+
+class Roll:
+    """Knows which brokers run, by beats that grow, and by the clock of this machine.
+
+    Args:
+        seconds: how long a beat may stay the same.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._beats: dict[str, tuple[int, float]] = {}
+
+    def call(self, link: Connection[Any], tables: Tables) -> list[Node]:
+        """Read the rows of all brokers.
+
+        Raises:
+            psycopg.Error: the server is away or refuses.
+        """
+        statement = "SELECT name, address, state, version, beat FROM {node} ORDER BY name"
+        found = []
+        asked = now()
+        for name, address, state, version, beat in link.execute(tables.statement(statement)):
+            known, since = self._beats.get(name, (-1, 0.0))
+            if known != beat:
+                # A row that is seen for the first time counts as one that has just changed.
+                self._beats[name] = beat, asked
+                since = asked
+            running = asked - since <= self._seconds
+            found.append(Node(name, address, state, version, running))
+        return found
 
 
 class Ownership:
@@ -153,6 +232,7 @@ class Ownership:
     Attributes:
         epoch: as given.
         lost: why the lease was lost; "" while it holds.
+        nodes: the brokers of the store, as of the last renewal.
     """
 
     def __init__(
@@ -170,11 +250,15 @@ class Ownership:
         self._tables = tables
         self._version = version
         self._report = report
-        self._address = ""
+        self.nodes: list[Node] = []
+        self._roll = Roll(max(ROLL_SECONDS, 2 * database.lease_ms / _MS))
+        self._addresses: dict[str, str] = {}
+        self._successor: str | None = None
         self._link: Connection[Any] | None = None
         self._seconds = database.lease_ms / _MS
         self._until = began + self._seconds
-        self._over = threading.Event()
+        self._over = False
+        self._soon = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 
@@ -192,9 +276,27 @@ class Ownership:
         """True if this broker may deliver and confirm."""
         return not self.lost and now() < self._until
 
-    def publish(self, address: str) -> None:
-        """Let standbys pass connections on to this address, with the next renewal."""
-        self._address = address
+    @property
+    def left(self) -> float:
+        """The seconds that are left of the lease; 0 when it is over."""
+        return 0.0 if self.lost else max(0.0, self._until - now())
+
+    def publish(self, addresses: dict[str, str]) -> None:
+        """Let standbys pass connections on to these addresses.
+
+        Args:
+            addresses: "host:port" by scheme.
+        """
+        self._addresses = addresses
+        self._soon.set()
+
+    def give_to(self, successor: str) -> None:
+        """Leave the store to another broker when it is given back.
+
+        Args:
+            successor: the name of the broker; "" for any other.
+        """
+        self._successor = successor
 
     def depose(self, reason: str) -> None:
         """Note that another broker owns the store."""
@@ -206,7 +308,8 @@ class Ownership:
         Args:
             release: whether everything is written.
         """
-        self._over.set()
+        self._over = True
+        self._soon.set()
         self._thread.join(self._seconds)
         if not release or self.lost or self._thread.is_alive():
             return
@@ -215,14 +318,12 @@ class Ownership:
                 self._link = self._database.connect()
             self._link.execute(
                 self._tables.statement(
-                    "UPDATE {store} SET released = true, address = '' WHERE epoch = %s"
+                    "UPDATE {store} SET released = true, addresses = '{{}}', drained = %s,"
+                    " successor = %s WHERE epoch = %s"
                 ),
-                (self.epoch,),
+                (self._successor is not None, self._successor or "", self.epoch),
             )
-            self._link.execute(
-                self._tables.statement("DELETE FROM {node} WHERE name = %s"),
-                (self._database.node,),
-            )
+            forget_node(self._link, self._tables, self._database.node)
             self._link.close()
 
     # --- in the thread ----------------------------------------------------------------------------
@@ -230,14 +331,18 @@ class Ownership:
     def _renew(self) -> None:
         failure = ""
         wait = 0.0
-        while not self._over.wait(wait):
+        while True:
+            self._soon.wait(wait)
+            self._soon.clear()
+            if self._over:
+                return
             wait = self._seconds / _RENEWALS
             began = now()
             try:
                 renewed = self._renew_once()
             except (driver().Error, StoreError) as error:
                 text = self._database.reason(error)
-                if text != failure and not self._over.is_set():
+                if text != failure and not self._over:
                     failure = text
                     self._report("warning", f"cannot renew the lease of the store: {text}")
                 self._drop_link()
@@ -260,9 +365,9 @@ class Ownership:
             self._link = self._database.connect()
         cursor = self._link.execute(
             self._tables.statement(
-                "UPDATE {store} SET beat = beat + 1, address = %s WHERE epoch = %s"
+                "UPDATE {store} SET beat = beat + 1, addresses = %s WHERE epoch = %s"
             ),
-            (self._address, self.epoch),
+            (json.dumps(self._addresses), self.epoch),
         )
         if cursor.rowcount != 1:
             return False
@@ -270,10 +375,11 @@ class Ownership:
             self._link,
             self._tables,
             self._database.node,
-            self._address,
+            self._addresses.get("amqp") or next(iter(self._addresses.values()), ""),
             OWNER,
             self._version,
         )
+        self.nodes = self._roll.call(self._link, self._tables)
         return True
 
     def _drop_link(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell import __version__
 from harebell.base.errors import StoreError
+from harebell.base.limits import STANDBY_LOOK_SECONDS
 from harebell.base.osfs import OsFiles
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.postgresql.database import Database, driver, worth_of_commits
@@ -17,12 +18,16 @@ from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import LogWriter
 from harebell.server.postgresql.owned_store import OwnedStore, empty_cache, note_claim, was_owner
 from harebell.server.postgresql.ownership import (
+    ROLL_SECONDS,
     STANDBY,
     Deposed,
+    Node,
     Ownership,
+    Roll,
     Seen,
     Watch,
     claim,
+    forget_node,
     look,
     now,
     report_node,
@@ -42,6 +47,7 @@ _LOOKS = 12
 """Looks at the row of the store per lease."""
 _RETRY_SECONDS = 0.25
 _NOTED_SECONDS = 1.0
+_NAMESAKE_BEATS = 3
 _FINAL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "permission denied")
 """What a server says when trying again will not help."""
 
@@ -57,6 +63,10 @@ class Standby:
 
     Attributes:
         seen: the row of the store at the last look; None before the first.
+        nodes: the brokers of the store, as of a second ago.
+        trouble: why the store cannot be looked at; "" while it can.
+        ended: whether `end` was called.
+        looked: called in the event loop after each look that did not end in a claim.
 
     Raises:
         StoreError: the data directory cannot be used, or the durability makes no sense.
@@ -71,6 +81,9 @@ class Standby:
         patient: bool = False,
     ) -> None:
         self.seen: Seen | None = None
+        self.nodes: list[Node] = []
+        self._address = self.trouble = ""
+        self.looked: Callable[[], None] = lambda: None
         if config.durability in _WEAKER:
             raise StoreError(
                 f"durability is '{config.durability}', and a commit in PostgreSQL is always "
@@ -90,7 +103,10 @@ class Standby:
         self._lock = DirectoryLock(config.data_dir)
         self._warn_of_local_messages()
         self._link: Connection[Any] | None = None
-        self._watch = Watch()
+        self._watch = Watch(node)
+        self._roll = Roll(max(ROLL_SECONDS, 2 * config.storage_lease_ms / _MS))
+        self._namesakes: set[int] = set()
+        self.ended = False
         self._noted_at = 0.0
         self._begin()
 
@@ -107,29 +123,45 @@ class Standby:
         self._replica = Replica(str(self._root), OsFiles(str(self._root)))
         self._reader = LogReader(self._tables, self._replica)
 
-    async def own(self) -> OwnedStore:
-        """Wait until this broker owns the store.
+    def be_reached_at(self, address: str) -> None:
+        """Let the other brokers know where clients reach this one."""
+        self._address = address
+        self._noted_at = 0.0
+
+    def end(self) -> None:
+        """Let `own` return soon, without the store."""
+        self.ended = True
+
+    async def own(self) -> OwnedStore | None:
+        """Wait until this broker owns the store; None after `end`.
 
         Raises:
             StoreError: the server cannot be used, in a sentence for the user.
         """
         said = ""
-        while True:
+        while not self.ended:
             try:
                 owned = await asyncio.to_thread(self._step)
             except (driver().Error, StoreError) as error:
-                said = self._failed(error, said)
+                said = self.trouble = self._failed(error, said)
+                self.looked()
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             if owned is not None:
                 return owned
             if said:
-                said = ""
+                said = self.trouble = ""
                 self._report("info", f"{self._database.shown} answers again")
-            await asyncio.sleep(self._config.storage_lease_ms / _MS / _LOOKS)
+            self.looked()
+            lease = self._config.storage_lease_ms / _MS
+            await asyncio.sleep(min(lease / _LOOKS, STANDBY_LOOK_SECONDS))
+        return None
 
     def close(self) -> None:
         """End without owning the store."""
+        if self._link is not None:
+            with contextlib.suppress(driver().Error):
+                forget_node(self._link, self._tables, self._database.node)
         self._drop_link()
         self._replica.close()
         self._lock.release()
@@ -161,19 +193,37 @@ class Standby:
         link = self._connected()
         if time.monotonic() - self._noted_at > _NOTED_SECONDS:
             self._noted_at = time.monotonic()
-            report_node(link, self._tables, self._database.node, "", STANDBY, __version__)
+            node = self._database.node
+            report_node(link, self._tables, node, self._address, STANDBY, __version__)
+            self.nodes = self._roll.call(link, self._tables)
         seen = look(link, self._tables)
         asked = now()
         before, self.seen = self.seen, seen
+        self._check_name(seen)
         self._reader.follow(link)
-        data_dir = self._config.data_dir
-        if not self._watch.may_claim(seen, asked) and not was_owner(
-            data_dir, seen.identity, seen.epoch
-        ):
+        mine = was_owner(self._config.data_dir, seen.identity, seen.epoch) and not seen.drained
+        if not self._watch.may_claim(seen, asked) and not mine:
             if before is None or before.epoch != seen.epoch:
                 self._report("info", f"standing by: {seen.owner} owns the store")
             return None
         return self._claim(link, seen)
+
+    def _check_name(self, seen: Seen) -> None:
+        """Check that the owner is not another broker with the same name.
+
+        Raises:
+            StoreError: it is.
+        """
+        if seen.released or seen.owner != self._database.node:
+            self._namesakes.clear()
+            return
+        # A statement of the process before this one may still have been on its way.
+        self._namesakes.add(seen.beat)
+        if len(self._namesakes) > _NAMESAKE_BEATS:
+            raise StoreError(
+                f"another broker that is named '{seen.owner}' owns the store: set node_name, so "
+                "that each broker of a store has a name of its own"
+            )
 
     def _claim(self, link: Connection[Any], seen: Seen) -> OwnedStore | None:
         began = now()
@@ -195,7 +245,7 @@ class Standby:
         self._drop_link()
         where = self._database.shown
         self._report("info", f"this broker owns the store in {where} (epoch {epoch})")
-        return OwnedStore(self._lock, self._root, ownership, writer)
+        return OwnedStore(self._lock, self._root, ownership, writer, self._database.node)
 
     def _connected(self) -> Connection[Any]:
         if self._link is None:

@@ -31,9 +31,11 @@ CREATE TABLE IF NOT EXISTS {schema}.store (
     format integer NOT NULL,
     epoch bigint NOT NULL DEFAULT 0,
     owner text NOT NULL DEFAULT '',
-    address text NOT NULL DEFAULT '',
+    addresses text NOT NULL DEFAULT '{{}}',
     beat bigint NOT NULL DEFAULT 0,
     released boolean NOT NULL DEFAULT true,
+    drained boolean NOT NULL DEFAULT false,
+    successor text NOT NULL DEFAULT '',
     lease_ms integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 10)
 """

@@ -1,0 +1,33 @@
+"""The figures of a store in PostgreSQL, for `harebell status` and the HTTP API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harebell.server.postgresql.ownership import Node, Seen
+
+
+def seen_figures(seen: Seen) -> dict[str, Any]:
+    """Return what a standby knows about the store."""
+    return {
+        "kind": "postgresql",
+        "epoch": seen.epoch,
+        "owner": "" if seen.released else seen.owner,
+        "lease_seconds": seen.lease_ms / 1_000,
+    }
+
+
+def cluster_rows(nodes: Iterable[Node]) -> list[dict[str, Any]]:
+    """Return the brokers of a store, as `harebell cluster status` shows them."""
+    return [
+        {
+            "name": each.name,
+            "state": each.state if each.running else "gone",
+            "running": each.running,
+            "address": each.address,
+            "version": each.version,
+        }
+        for each in nodes
+    ]

@@ -1,0 +1,271 @@
+"""Pass the connections of clients on to the owner of a store, octet for octet.
+
+    client ---> standby's port ---> the owner's port of the same scheme
+
+Nothing is read from a client before its connection to the owner is there. So a client that comes
+while there is no owner waits, and is served by this broker itself if that becomes the owner.
+
+**No circles.** A standby passes on to the owner of the epoch that it has seen, and never to itself.
+When a broker that a connection is passed on to is a standby again, it has seen that its own epoch
+is over, so it passes on to the owner of a later one: epochs grow along every chain.
+
+**Loopback stays loopback.** Users may be restricted to loopback. A client of another machine must
+not look like one of this machine because the owner happens to run here too, so its connection to
+the owner then begins at the address that the client has connected to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from harebell.base.limits import (
+    RELAY_BUFFER_BYTES,
+    RELAY_CONNECT_SECONDS,
+    RELAY_END_SECONDS,
+    RELAY_RETRY_SECONDS,
+)
+from harebell.server.net.acceptor import Acceptor
+from harebell.server.net.asked_address import Asked
+from harebell.server.net.handed_sockets import HandedSockets
+
+
+class Owner(NamedTuple):
+    """The broker that connections are passed on to.
+
+    Args:
+        epoch: of its claim.
+        addresses: where it accepts AMQP, "host:port" by scheme.
+    """
+
+    epoch: int
+    addresses: dict[str, str]
+
+
+class _Side(asyncio.Protocol):
+    """One of the two connections of a pair: what arrives here is written there.
+
+    Args:
+        loop: the event loop.
+        lost: called when the connection is lost; None for nothing.
+
+    Attributes:
+        transport: the connection; None before it is there.
+        other: the other side.
+        ended: whether the peer sends no more.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, lost: Callable[[_Side], None] | None = None
+    ) -> None:
+        self._loop = loop
+        self._lost = lost
+        self.ended = False
+        self.transport: Any = None
+        self.other: _Side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Read nothing until both connections are there."""
+        self.transport = transport
+        self.transport.pause_reading()
+        self.transport.set_write_buffer_limits(high=RELAY_BUFFER_BYTES)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass octets on."""
+        self.other.transport.write(data)
+
+    def eof_received(self) -> bool:
+        """Pass on that no more octets come; True: the other direction goes on."""
+        self.ended = True
+        if self.other.ended:
+            return False
+        if self.other.transport.can_write_eof():
+            self.other.transport.write_eof()
+        return True
+
+    def pause_writing(self) -> None:
+        """The peer reads slowly: read no more from the other one."""
+        with suppress(RuntimeError):  # it is closed
+            self.other.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The peer has read: go on."""
+        with suppress(RuntimeError):  # it is closed
+            self.other.transport.resume_reading()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """Write the rest to the other peer, and close its connection too."""
+        if self._lost is not None:
+            self._lost(self)
+        other = self.other.transport
+        if other is not None and not other.is_closing():
+            other.close()
+            self._loop.call_later(RELAY_END_SECONDS, other.abort)
+
+
+class Relay:
+    """Accepts the connections of clients of a standby.
+
+    Args:
+        seconds: how long a connection may wait for an owner.
+        limit: how many connections there may be.
+        report: called with a level and a line.
+    """
+
+    def __init__(self, seconds: float, limit: int, report: Callable[[str, str], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._seconds = seconds
+        self._limit = limit
+        self._report = report
+        self._full = False
+        self._doors: list[tuple[Asked, Acceptor]] = []
+        self._owner: Owner | None = None
+        self._known = asyncio.Event()
+        self._waiting: dict[asyncio.Task[None], tuple[str, socket.socket]] = {}
+        self._pairs: set[_Side] = set()
+
+    @property
+    def addresses(self) -> list[tuple[str, str, int]]:
+        """Return the scheme, the address and the port of everything that listens."""
+        found = []
+        for asked, door in self._doors:
+            host, port = door.sockets[0].getsockname()[:2]
+            found.append((asked.scheme, host, port))
+        return found
+
+    @property
+    def connections(self) -> int:
+        """Return how many connections are passed on."""
+        return len(self._pairs)
+
+    @property
+    def waiting(self) -> int:
+        """Return how many connections wait for an owner."""
+        return len(self._waiting)
+
+    def listen(self, asked: Asked, sockets: list[socket.socket]) -> None:
+        """Accept connections from listening sockets."""
+        door = Acceptor(self._loop, sockets, lambda link: self._accepted(asked.scheme, link))
+        self._doors.append((asked, door))
+
+    def pass_on_to(self, owner: Owner | None) -> None:
+        """Pass on to this broker from now on; connections to an earlier owner are cut."""
+        if owner == self._owner:
+            return
+        before, self._owner = self._owner, owner
+        if owner is None:
+            self._known.clear()
+        else:
+            self._known.set()
+        if before is not None and owner is not None and before.epoch != owner.epoch:
+            self._cut()
+
+    def close(self) -> HandedSockets:
+        """Cut what is passed on, and return the listening sockets and the clients that wait."""
+        listening = [(asked, door.let_go()) for asked, door in self._doors]
+        self._doors = []
+        clients = list(self._waiting.values())
+        for task in list(self._waiting):
+            task.cancel()
+        self._waiting = {}
+        self._cut()
+        return HandedSockets(listening, clients)
+
+    def _cut(self) -> None:
+        for each in self._pairs:
+            if each.transport is not None:
+                each.transport.abort()
+
+    def _accepted(self, scheme: str, link: socket.socket) -> None:
+        full = len(self._waiting) + len(self._pairs) >= self._limit
+        if full and not self._full:
+            self._report(
+                "warning",
+                f"{self._limit} connections are passed on to the owner and more are turned away, "
+                "for each takes two of the files that the process may have (ulimit -Hn)",
+            )
+        self._full = full
+        if full:
+            link.close()
+            return
+        task = self._loop.create_task(self._pass_on(scheme, link))
+        self._waiting[task] = scheme, link
+        task.add_done_callback(lambda done: self._waiting.pop(done, None))
+
+    async def _pass_on(self, scheme: str, link: socket.socket) -> None:
+        """Connect a client with the owner; close it if there is none for too long."""
+        near, far = _Side(self._loop, self._pairs.discard), _Side(self._loop)
+        near.other, far.other = far, near
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._reach(scheme, link, far)
+        except (TimeoutError, OSError):
+            link.close()
+            return
+        task = asyncio.current_task()
+        if task is None or self._waiting.pop(task, None) is None:
+            far.transport.abort()
+            return
+        self._pairs.add(near)
+        try:
+            await self._loop.connect_accepted_socket(lambda: near, link)
+        except OSError:
+            self._pairs.discard(near)
+            link.close()
+            far.transport.abort()
+            return
+        if far.transport.is_closing():
+            near.transport.close()
+            return
+        near.transport.resume_reading()
+        far.transport.resume_reading()
+
+    async def _reach(self, scheme: str, link: socket.socket, far: _Side) -> None:
+        """Connect to the owner as soon as there is one that answers."""
+        pause = RELAY_RETRY_SECONDS
+        while True:
+            await self._known.wait()
+            address = "" if self._owner is None else self._owner.addresses.get(scheme, "")
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(RELAY_CONNECT_SECONDS):
+                    if address and await self._connect(address, link, far):
+                        return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    async def _connect(self, address: str, link: socket.socket, far: _Side) -> bool:
+        """Connect to an address; False if it has none that answers."""
+        host, _, port = address.rpartition(":")
+        found = await self._loop.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        for family, _, _, _, where in found:
+            out = socket.socket(family, socket.SOCK_STREAM)
+            out.setblocking(False)
+            try:
+                begin = _beginning(link, str(where[0]))
+                if begin:
+                    out.bind((begin, 0))
+                await self._loop.sock_connect(out, where)
+                await self._loop.create_connection(lambda: far, sock=out)
+            except OSError:
+                out.close()
+                continue
+            except BaseException:
+                out.close()
+                raise
+            return True
+        return False
+
+
+def _beginning(link: socket.socket, target: str) -> str:
+    """Return the address that a connection to the owner has to begin at; "" for any."""
+    if not _is_loopback(target) or _is_loopback(link.getpeername()[0]):
+        return ""
+    return str(link.getsockname()[0]).removeprefix("::ffff:")
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.removeprefix("::ffff:").partition("%")[0]).is_loopback

@@ -1,0 +1,52 @@
+"""The metrics of a broker that stands by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from harebell.server.metrics.groups.storage import EPOCH, OWNED
+from harebell.server.metrics.text import GAUGE, Metric, written
+
+_STANDBY = (
+    OWNED,
+    EPOCH,
+    Metric("relayed_connections", GAUGE, "Connections that are passed on to the owner."),
+    Metric("relay_waiting_connections", GAUGE, "Connections that wait for an owner."),
+)
+
+
+class StandbyMetrics:
+    """The metrics of a broker that stands by.
+
+    Args:
+        overview: returns the figures of the broker.
+    """
+
+    def __init__(self, overview: Callable[[], dict[str, Any]]) -> None:
+        self._overview = overview
+
+    def aggregated(self) -> Iterator[bytes]:
+        """Write all that there is."""
+        found = self._overview()
+        epoch = found["storage"].get("epoch", 0)
+        values = (0, epoch, found["connections"], found["connections_waiting"])
+        for piece in written("harebell_", _STANDBY, [("", values)]):
+            yield piece if isinstance(piece, bytes) else piece.encode()
+
+    def per_object(self) -> Iterator[bytes]:
+        """Write the same: a standby has no queues."""
+        return self.aggregated()
+
+    def detailed(
+        self,
+        names: Iterable[str],
+        vhosts: Iterable[str] | None = None,
+        named: Callable[[str], bool] | None = None,
+    ) -> Iterator[bytes]:
+        """Write the same: a standby has no queues."""
+        return self.aggregated()
+
+    def memory(self) -> Iterator[bytes]:
+        """Write the same: a standby has no queues."""
+        return self.aggregated()

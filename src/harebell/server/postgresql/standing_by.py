@@ -1,0 +1,222 @@
+"""A broker that stands by, as clients and operators see it.
+
+Its ports are open and pass connections on to the owner, its control socket and its probes answer,
+and the service manager is told that it is ready. All of that ends when it owns the store, but for
+the listening sockets: the broker goes on with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell import __version__
+from harebell.server.control import server as control_server
+from harebell.server.file_limits import max_open, shares
+from harebell.server.http.listening import is_installed, open_listener
+from harebell.server.metrics.serving import port_of
+from harebell.server.net.acceptor import bound
+from harebell.server.net.asked_address import asked_addresses, refused
+from harebell.server.net.handed_sockets import Claimed, EndedAsStandby, inherited
+from harebell.server.postgresql.addresses import joined, reachable
+from harebell.server.postgresql.fence import AGAIN
+from harebell.server.postgresql.figures import cluster_rows, seen_figures
+from harebell.server.postgresql.relay import Owner, Relay
+from harebell.server.postgresql.standby import Standby
+from harebell.server.postgresql.standby_metrics import StandbyMetrics
+
+if TYPE_CHECKING:
+    from harebell.server.config import Config
+    from harebell.server.service_manager import ServiceManager
+
+_MS = 1_000
+STANDBY = "standby"
+"""The state of a broker that stands by."""
+CLUSTER_STATUS = "cluster.status"
+
+
+class StandingBy:
+    """Waits until this broker owns its store, and serves clients and operators meanwhile.
+
+    Args:
+        config: the configuration.
+        node: the name of this broker.
+        manager: is told when clients can connect.
+        report: called with a level and a line.
+        say: called with lines for the output of `harebell serve`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        node: str,
+        manager: ServiceManager,
+        report: Callable[[str, str], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._config = config
+        self._node = node
+        self._manager = manager
+        self._report = report
+        self._say = say
+        self._loop = asyncio.get_running_loop()
+        self._inherited = inherited(os.environ)
+        self._standby = Standby(config, node, report, patient=AGAIN in os.environ)
+        limit = max(1, shares(max_open())[1] // 2)
+        self._relay = Relay(2 * config.storage_lease_ms / _MS, limit, report)
+        self._control: control_server.Control | None = None
+        self._probes: list[Any] = []
+        self._opening: asyncio.Task[None] | None = None
+
+    async def own(self) -> Claimed:
+        """Wait until this broker owns the store.
+
+        Returns:
+            The store, and the sockets that listen already.
+
+        Raises:
+            EndedAsStandby: SIGTERM or SIGINT came before.
+            HarebellError: it cannot stand by; the text is for the user.
+        """
+        standby = self._standby
+        standby.looked = self._looked
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, standby.end)
+        # Until it serves clients there is nothing to read again.
+        self._loop.add_signal_handler(signal.SIGHUP, lambda: None)
+        owned = None
+        try:
+            owned = await standby.own()
+        finally:
+            await self._close()
+            if owned is None:
+                self._relay.close().close()
+                self._inherited.close()
+                await asyncio.to_thread(standby.close)
+        if owned is None:
+            failure = None if self._opening is None else self._opening.exception()
+            raise failure or EndedAsStandby
+        handed = self._relay.close().joined(self._inherited)
+        return Claimed(owned, handed, lambda: standby.ended)
+
+    async def _close(self) -> None:
+        if self._opening is not None:
+            await asyncio.wait([self._opening])
+        if self._control is not None:
+            await self._control.close()
+        for each in self._probes:
+            await each.close()
+
+    def _looked(self) -> None:
+        """Pass on to the owner that was seen last."""
+        if self._opening is None:
+            self._opening = self._loop.create_task(self._open())
+            self._opening.add_done_callback(self._opened)
+        seen = self._standby.seen
+        # An owner of this name is the process before this one: its addresses are those here.
+        if seen is None or seen.released or seen.owner == self._node or not seen.addresses:
+            self._relay.pass_on_to(None)
+        else:
+            self._relay.pass_on_to(Owner(seen.epoch, seen.addresses))
+
+    def _opened(self, opening: asyncio.Task[None]) -> None:
+        if opening.exception() is not None:
+            self._standby.end()
+
+    async def _open(self) -> None:
+        """Open the ports, the control socket and the probes.
+
+        Raises:
+            HarebellError: a port is in use, or cannot be used.
+        """
+        config = self._config
+        for asked in asked_addresses(config):
+            sockets = self._inherited.take(asked)
+            if sockets is None:
+                try:
+                    sockets = await bound(self._loop, asked.host, asked.port)
+                except OSError as error:
+                    raise refused(asked, error) from None
+            self._relay.listen(asked, sockets)
+        self._inherited.close()
+        self._control = await control_server.start(self, config.data_dir, self)
+        await self._open_probes()
+        listening = self._relay.addresses
+        self._standby.be_reached_at(reachable(config, listening).get("amqp", ""))
+        shown = self._shown()
+        for line in [*(f"listening on {each}" for each in shown), f"standing by: {self.owner}"]:
+            self._say(line)
+        where = ", ".join(shown)
+        self._manager.ready(f"standing by: {self.owner}; passes on what comes to {where}")
+
+    async def _open_probes(self) -> None:
+        """Serve probes and the few metrics that there are."""
+        config = self._config
+        port = port_of(config)
+        if not port or not is_installed():
+            return
+        # Imported here, so that a broker without metrics starts as fast as before.
+        from harebell.server.metrics.application import MetricsApplication
+
+        probes = MetricsApplication(StandbyMetrics(self.overview), lambda: self.trouble)
+        self._probes.append(await open_listener(probes, config.metrics_host, port, "metrics_port"))
+
+    # --- for operators ----------------------------------------------------------------------------
+
+    @property
+    def owner(self) -> str:
+        """Say who owns the store."""
+        seen = self._standby.seen
+        if seen is None or seen.released:
+            return "no broker owns the store"
+        return f"'{seen.owner}' owns the store"
+
+    @property
+    def trouble(self) -> str:
+        """Return why clients cannot be served; "" if they can."""
+        if self._standby.trouble:
+            return f"this broker stands by, and the store cannot be used: {self._standby.trouble}"
+        seen = self._standby.seen
+        if seen is None or seen.released or not seen.addresses:
+            return "this broker stands by, and no broker serves clients now"
+        return ""
+
+    def overview(self) -> dict[str, Any]:
+        """Return the figures of `harebell status`."""
+        seen = self._standby.seen
+        return {
+            "version": __version__,
+            "node": self._node,
+            "pid": os.getpid(),
+            "data_dir": str(self._config.data_dir),
+            "state": STANDBY,
+            "trouble": self.trouble,
+            "listeners": self._shown(),
+            "listeners_suspended": False,
+            "connections": self._relay.connections,
+            "connections_waiting": self._relay.waiting,
+            "shortages": [],
+            "memory_alarm": False,
+            "storage": {} if seen is None else seen_figures(seen),
+        }
+
+    def _shown(self) -> list[str]:
+        return [f"{scheme}://{joined(host, port)}" for scheme, host, port in self._relay.addresses]
+
+    def knows(self, name: Any) -> bool:
+        """True if there is a command of that name."""
+        from harebell.admin.catalog import find
+
+        return isinstance(name, str) and find(name) is not None
+
+    async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Answer `harebell cluster status`, and refuse all that needs the store."""
+        if name == CLUSTER_STATUS:
+            return {"ok": True, "answer": cluster_rows(self._standby.nodes)}
+        return {
+            "ok": False,
+            "error": f"this broker stands by: {self.owner}, so run the command there",
+        }

@@ -1,0 +1,292 @@
+"""A standby passes connections on to the owner, and its port is open at every moment."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from harebell.client.blocking import connect
+from harebell.server.net.acceptor import bound
+from harebell.server.net.asked_address import Asked
+from harebell.server.postgresql.relay import Owner, Relay
+from tests.interop.client.certificates import make_certificates
+from tests.patience import eventually
+from tests.ports import free_port
+from tests.postgresql.cluster import Member
+from tests.postgresql.servers import PostgresServer
+
+MIB = 1_048_576
+
+
+# --- the relay alone ------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _relay(
+    owner: Owner | None, seconds: float = 5.0, limit: int = 100, host: str = "127.0.0.1"
+) -> AsyncIterator[tuple[Relay, int]]:
+    relay = Relay(seconds, limit, lambda _level, _line: None)
+    asked = Asked("amqp", host, 0)
+    relay.listen(asked, await bound(asyncio.get_running_loop(), host, 0))
+    relay.pass_on_to(owner)
+    try:
+        yield relay, relay.addresses[0][2]
+    finally:
+        relay.close().close()
+
+
+def _owner(server: asyncio.Server, epoch: int = 1) -> Owner:
+    host, port = server.sockets[0].getsockname()[:2]
+    return Owner(epoch, {"amqp": f"{host}:{port}"})
+
+
+def test_octets_pass_both_ways_and_each_end_closes_on_its_own() -> None:
+    async def reverse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Answers only when the client has sent everything.
+        writer.write((await reader.read())[::-1])
+        writer.close()
+
+    async def play() -> bytes:
+        async with (
+            await asyncio.start_server(reverse, "127.0.0.1", 0) as server,
+            _relay(_owner(server)) as (relay, port),
+        ):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"PROXY UNKNOWN\r\nabc" * 50_000)
+            writer.write_eof()
+            found = await reader.read()
+            writer.close()
+            while relay.connections:
+                await asyncio.sleep(0.01)
+            return found
+
+    assert asyncio.run(play()) == (b"PROXY UNKNOWN\r\nabc" * 50_000)[::-1]
+
+
+def test_a_peer_that_does_not_read_stops_the_other_one() -> None:
+    sent = 0
+
+    async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        while sent < 256 * MIB:
+            writer.write(bytes(MIB))
+            await writer.drain()
+            sent += MIB
+        writer.close()
+
+    async def play() -> tuple[int, int]:
+        async with (
+            await asyncio.start_server(flood, "127.0.0.1", 0) as server,
+            _relay(_owner(server)) as (_, port),
+        ):
+            with closing(socket.create_connection(("127.0.0.1", port))) as link:
+                known = -1
+                while known != sent or not sent:
+                    known = sent
+                    await asyncio.sleep(0.3)
+                link.setblocking(False)
+                got = 0
+                while got < known + 8 * MIB:
+                    got += len(await asyncio.get_running_loop().sock_recv(link, MIB))
+                return known, got
+
+    stopped, got = asyncio.run(play())
+    # What the kernel holds on the way, and little more.
+    assert stopped < 64 * MIB < 256 * MIB
+    assert got >= stopped
+
+
+def test_a_connection_waits_for_an_owner_and_is_closed_in_the_end() -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.read(100))
+
+    async def play() -> None:
+        async with (
+            await asyncio.start_server(echo, "127.0.0.1", 0) as server,
+            _relay(None, seconds=0.5, limit=2) as (relay, port),
+        ):
+            late, _ = await asyncio.open_connection("127.0.0.1", port)
+            began = time.monotonic()
+            assert await late.read() == b""
+            assert 0.4 < time.monotonic() - began < 5
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"hello")
+            await asyncio.sleep(0.1)
+            assert relay.waiting == 1
+            relay.pass_on_to(_owner(server))
+            assert await reader.read(5) == b"hello"
+            # Two connections are the limit here.
+            await asyncio.open_connection("127.0.0.1", port)
+            third, _ = await asyncio.open_connection("127.0.0.1", port)
+            assert await third.read() == b""
+            # Another owner: what is passed on to the one before is cut.
+            relay.pass_on_to(_owner(server, epoch=2))
+            assert await _rest(reader) == b""
+
+    asyncio.run(play())
+
+
+async def _rest(reader: asyncio.StreamReader) -> bytes:
+    """What still comes before the end, in good order or not."""
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+
+
+def test_a_client_of_another_machine_does_not_become_one_of_this_machine() -> None:
+    ours = _address_of_this_machine()
+    seen: list[str] = []
+
+    async def note(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(writer.get_extra_info("peername")[0])
+        writer.close()
+
+    async def play() -> None:
+        async with (
+            await asyncio.start_server(note, "127.0.0.1", 0) as server,
+            _relay(_owner(server), host="0.0.0.0") as (_, port),
+        ):
+            for address in ("127.0.0.1", ours):
+                reader, _ = await asyncio.open_connection(address, port)
+                await reader.read()
+
+    asyncio.run(play())
+    assert seen == ["127.0.0.1", ours]
+
+
+def _address_of_this_machine() -> str:
+    """An address that is not of loopback; loopback's own where there is no other."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        try:
+            link.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        return str(link.getsockname()[0])
+
+
+def test_the_relay_is_handed_on_with_the_clients_that_wait() -> None:
+    async def play() -> None:
+        async with _relay(None) as (relay, port):
+            with closing(socket.create_connection(("127.0.0.1", port))) as link:
+                while not relay.waiting:
+                    await asyncio.sleep(0.01)
+                handed = relay.close()
+                (waiting,) = handed.take_clients("amqp")
+                waiting.sendall(b"here")
+                assert link.recv(4) == b"here"
+                waiting.close()
+                (listening,) = handed.take(Asked("amqp", "127.0.0.1", 0)) or []
+                with closing(socket.create_connection(("127.0.0.1", port))):
+                    listening.close()
+
+    asyncio.run(play())
+
+
+# --- brokers --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_certificates(tmp_path_factory.mktemp("relay"), "IP:127.0.0.1")
+
+
+@pytest.fixture
+def pair(
+    postgresql: PostgresServer, database: str, certificates: Path
+) -> Iterator[tuple[Member, Member]]:
+    """An owner and a broker that stands by, both with ports for TLS and for the 0-10 of 2007."""
+    with ExitStack() as stack:
+        members = []
+        for name in ("one", "two"):
+            settings: dict[str, object] = {
+                "tls_port": free_port(),
+                "tls_cert": certificates / "server.pem",
+                "tls_key": certificates / "server.key",
+                "listen": f"amqp-0-10t://127.0.0.1:{free_port()}",
+            }
+            member = stack.enter_context(Member(postgresql.url(database), name, **settings))
+            members.append(member.wait("running" if name == "one" else "standby"))
+        yield members[0], members[1]
+
+
+def _port(member: Member, scheme: str) -> int:
+    for each in member.overview()["listeners"]:
+        if each.startswith(f"{scheme}://"):
+            return int(each.rpartition(":")[2])
+    raise LookupError(scheme)
+
+
+def test_clients_of_a_standby_are_served_by_the_owner(pair: tuple[Member, Member]) -> None:
+    one, two = pair
+    body = bytes(range(256)) * 20_000
+    with connect(two.amqp) as connection, connection.channel(confirms=True) as channel:
+        channel.declare_queue("jobs", durable=True)
+        channel.publish(body, routing_key="jobs", delivery_mode=2)
+        assert (one.overview()["connections"], two.overview()["connections"]) == (1, 1)
+        found = channel.get("jobs", no_ack=True)
+        assert found is not None
+        assert bytes(found.body) == body
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with (
+        socket.create_connection(("127.0.0.1", _port(two, "amqps")), 30) as plain,
+        context.wrap_socket(plain) as link,
+    ):
+        link.sendall(b"AMQP\0\0\x09\x01")
+        assert link.recv(1) == b"\x01", "connection.start"
+    with socket.create_connection(("127.0.0.1", _port(two, "amqp-0-10t")), 30) as link:
+        link.sendall(b"AMQP\x01\x01\x00\x0a")
+        assert link.recv(1) != b"", "the transitional 0-10 begins"
+
+
+def test_a_port_never_refuses_while_the_store_changes_hands(pair: tuple[Member, Member]) -> None:
+    one, two = pair
+    refused: list[str] = []
+    made = 0
+    over = threading.Event()
+
+    def knock() -> None:
+        nonlocal made
+        while not over.wait(0.002):
+            for each in (one, two):
+                try:
+                    socket.create_connection(("127.0.0.1", each.port), 30).close()
+                    made += 1
+                except ConnectionRefusedError as error:
+                    refused.append(f"{each.name}: {error}")
+                except OSError:
+                    pass  # accepted, and closed with the relay
+
+    knocking = threading.Thread(target=knock, daemon=True)
+    knocking.start()
+    try:
+        assert eventually(lambda: len(one.ask("cluster.status")) == 2)
+        one.ask("cluster.drain")
+        two.wait("running")
+        one.wait("standby")
+    finally:
+        over.set()
+        knocking.join()
+    assert not refused
+    assert made > 10
+
+
+def test_a_client_that_comes_after_the_end_of_the_owner_is_served(
+    pair: tuple[Member, Member],
+) -> None:
+    one, two = pair
+    one.kill()
+    with connect(two.amqp) as connection, connection.channel() as channel:
+        channel.declare_queue("jobs", durable=True)
+        assert two.overview()["connections"] == 1
+    assert two.state == "running"
