@@ -169,6 +169,10 @@ class Storage:
         try:
             self.store.tidy(log_identities(self.definitions))
             self._mark(clean=False)
+            if self.owned is not None:
+                # Before anything is delivered: else the next owner might trust the end before this
+                # beginning, and deliver again without the mark of redelivery.
+                self.owned.commit(self.files.syncs)
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
 
@@ -254,6 +258,7 @@ class Storage:
             "disk_free_bytes": self.free,
             "disk_free_limit_bytes": self.free_limit,
             **self.damage.overview(self.files),
+            "storage": {"kind": "directory"} if self.owned is None else self.owned.overview(),
         }
 
     def end(self) -> None:
