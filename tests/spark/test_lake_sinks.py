@@ -96,6 +96,21 @@ def test_a_column_of_another_type_is_one_sentence_and_leaves_the_table_as_it_was
     assert lake.on_disk() == lake.files()
 
 
+def test_partitions_that_are_no_whole_columns_are_refused_and_nothing_is_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake("iceberg", tmp_path)
+    lake.sink().write(orders(spark, 0, 2), 0)
+    with lake.iceberg().update_spec() as update:
+        update.add_field("time", "day")
+    for by in ((), ("time",)):
+        with pytest.raises(PipelineError, match=r"partitioned by day\(time\), and rows") as caught:
+            lake.sink(partition_by=by).write(orders(spark, 2, 4), 1)
+        assert "\n" not in str(caught.value)
+    assert [row["id"] for row in lake.rows()] == [0, 1]
+    assert lake.on_disk() == lake.files()
+
+
 def test_a_micro_batch_replaces_the_table_with_the_mode_overwrite(
     spark: SparkSession, lake: Lake
 ) -> None:

@@ -149,6 +149,13 @@ class IcebergSink:
         partitions = tuple(
             table.schema().find_column_name(field.source_id) for field in table.spec().fields
         )
+        for name, field in zip(partitions, table.spec().fields, strict=True):
+            if str(field.transform) != "identity":
+                raise PipelineError(
+                    f"the {self._what} is partitioned by {field.transform}({name}), and rows are "
+                    "written to partitions of whole columns only: write to another table, or "
+                    "remove that partition field with an engine of Iceberg"
+                )
         if partitions != self._form.partition_by:
             raise PipelineError(
                 f"the {self._what} is partitioned by {', '.join(partitions) or 'nothing'}; "
