@@ -23,7 +23,7 @@ class Asked(NamedTuple):
 
     Args:
         scheme: "amqp", "amqps" or "amqp-0-10t".
-        host: the host.
+        host: a name or an IP address.
         port: the port; 0 for a free one.
     """
 

@@ -75,7 +75,7 @@ class Node(NamedTuple):
     """The row of a broker.
 
     Args:
-        name: its name.
+        name: its `node_name`.
         address: where clients reach it, "host:port"; "" before they do.
         state: "owner" or "standby".
         version: of Harebell.
