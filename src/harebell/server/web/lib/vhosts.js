@@ -13,7 +13,7 @@ export function listed(what, chosen) {
 
 export function VhostChoice() {
   const chosen = useStore(vhost);
-  const { data } = usePoll("vhosts?columns=name", { every: 30000 });
+  const { data } = usePoll("vhosts?columns=name", { every: 10000 });
   const names = (data ?? []).map(({ name }) => name);
   return html`<label class="choice">Vhost
     <select value=${chosen} onChange=${(event) => vhost.set(event.currentTarget.value)}>
@@ -24,6 +24,6 @@ export function VhostChoice() {
 
 // The names of all vhosts, for forms.
 export function useVhosts() {
-  const { data } = usePoll("vhosts?columns=name", { every: 30000 });
+  const { data } = usePoll("vhosts?columns=name", { every: 10000 });
   return (data ?? []).map(({ name }) => name);
 }
