@@ -6,16 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from urllib.parse import quote, quote_plus, unquote_plus
 
+from harebell.admin.arguments import NO_ARGUMENTS, InVhost, OnlyVhost, Table
 from harebell.admin.catalog import BINDINGS
 from harebell.admin.command import MANAGEMENT, Argument, Row
-from harebell.admin.commands.exchanges import (
-    DEFAULT_EXCHANGE,
-    NO_ARGUMENTS,
-    InVhost,
-    OnlyVhost,
-    Table,
-    find_exchange,
-)
+from harebell.admin.commands.exchanges import DEFAULT_EXCHANGE, find_exchange
 from harebell.admin.commands.queues import find_queue
 from harebell.admin.context import AdminContext, CommandRefused, missing
 from harebell.base.slices import Slices, gathered

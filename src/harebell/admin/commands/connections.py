@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
+from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import CHANNELS, CONNECTIONS, CONSUMERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, missing
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import AnyChannel
 
-OnlyVhost = Annotated[str | None, Argument("Only those of this vhost.", "NAME")]
 Reason = Annotated[str | None, Argument("The text that the client gets.", "TEXT")]
 
 # --- connections ----------------------------------------------------------------------------------

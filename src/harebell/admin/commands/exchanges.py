@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
+from harebell.admin.arguments import NO_ARGUMENTS, Durable, InVhost, OnlyVhost, Table
 from harebell.admin.catalog import EXCHANGES
-from harebell.admin.command import MANAGEMENT, Argument, Form, Row
+from harebell.admin.command import MANAGEMENT, Argument, Row
 from harebell.admin.context import AdminContext, checked_name, missing
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.details import exchange_incoming, exchange_outgoing
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
     from harebell.model.exchange import Exchange
     from harebell.model.vhost import VHost
 
-InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
-OnlyVhost = Annotated[str | None, Argument("Only those of this vhost.", "NAME")]
-Table = Annotated[
-    dict[str, Any],
-    Argument("An argument: name=text or name:=JSON. May be repeated.", form=Form.TABLE),
-]
-NO_ARGUMENTS: dict[str, Any] = {}
 DEFAULT_EXCHANGE = "amq.default"
 
 
@@ -105,12 +99,7 @@ def declare(
             "NAME",
         ),
     ] = "direct",
-    durable: Annotated[
-        bool,
-        Argument(
-            "Whether it survives a restart.  [default: durable]", off="transient", over_http=False
-        ),
-    ] = True,
+    durable: Durable = True,
     auto_delete: Annotated[bool, Argument("It goes with its last binding.")] = False,
     internal: Annotated[bool, Argument("Only other exchanges may send to it.")] = False,
     arguments: Table = NO_ARGUMENTS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import EXCHANGES
 from harebell.admin.command import MANAGEMENT, Argument, Row, plural
 from harebell.admin.commands.exchanges import find_exchange
 from harebell.admin.commands.messages import NO_PROPERTIES, checked_properties
-from harebell.admin.commands.queues import InVhost
 from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import REHEARSAL_SHOWN_QUEUES, REHEARSAL_SLICE_QUEUES

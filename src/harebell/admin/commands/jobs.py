@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import JOBS, QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Row, plural
 from harebell.admin.commands.messages import READ, condition_of, time_text
-from harebell.admin.commands.queues import InVhost, find_queue
+from harebell.admin.commands.queues import find_queue
 from harebell.admin.context import AdminContext, CommandRefused, missing
 
 if TYPE_CHECKING:

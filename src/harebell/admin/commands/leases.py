@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import LEASES
 from harebell.admin.command import MANAGEMENT, POLICYMAKER, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused
@@ -57,7 +58,7 @@ def _row(group: Group) -> LeaseRow:
 )
 def list_leases(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
     queue: Annotated[str | None, Argument("Only those of this queue.", "NAME")] = None,
 ) -> list[LeaseRow]:
     """List groups by vhost, queue and name."""

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import EXCHANGES, QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Row
 from harebell.admin.commands.exchanges import find_exchange
-from harebell.admin.commands.queues import InVhost, find_queue
+from harebell.admin.commands.queues import find_queue
 from harebell.admin.context import AdminContext, CommandRefused
 from harebell.admin.streaming import RowStream
 from harebell.base.limits import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import GLOBAL_PARAMETERS, PARAMETERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, POLICYMAKER, Argument, Form, Row
 from harebell.admin.context import AdminContext, checked_name, checked_value, missing
@@ -39,7 +40,7 @@ class ParameterRow(TypedDict):
 )
 def list_parameters(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
 ) -> Slices[list[ParameterRow]]:
     """List parameters by vhost, component and name."""
     return gathered(_rows(context.vhosts(vhost)))

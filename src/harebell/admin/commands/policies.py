@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import OPERATOR_POLICIES, POLICIES, Noun
 from harebell.admin.command import (
     ADMINISTRATOR,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _NUMBER_END = 2**63
 """Numbers of this size and above do not fit a definition."""
 ForVhost = Annotated[str, Argument("The vhost it is for.", "NAME")]
-OnlyVhost = Annotated[str | None, Argument("Only those of this vhost.", "NAME")]
 Definition = Annotated[dict[str, Any], Argument(form=Form.JSON, example='{"max-length": 1000}')]
 PolicyRow = TypedDict(
     "PolicyRow",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
+from harebell.admin.arguments import InVhost, OnlyVhost
 from harebell.admin.catalog import QUERIES
-from harebell.admin.command import MANAGEMENT, Argument, Row
+from harebell.admin.command import MANAGEMENT, Row
 from harebell.admin.context import AdminContext, CommandRefused, missing
 from harebell.base.errors import ErrorKind
 from harebell.base.slices import Slices, gathered
@@ -76,7 +77,7 @@ def _row(vhost: VHost, report: Report) -> QueryRow:
 )
 def list_queries(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
 ) -> Slices[list[QueryRow]]:
     """List queries by vhost, name and user."""
     return gathered(_rows(context.vhosts(vhost)))
@@ -97,7 +98,7 @@ def delete(
     context: AdminContext,
     name: str,
     user: str,
-    vhost: Annotated[str, Argument("The vhost it is in.", "NAME")] = "/",
+    vhost: InVhost = "/",
 ) -> Row:
     """Delete the report of a query; a query that still runs reports again."""
     where, actor = context.vhost(vhost), context.actor

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import NO_ARGUMENTS, Durable, InVhost, OnlyVhost, Table
 from harebell.admin.catalog import QUEUES
-from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
+from harebell.admin.command import MANAGEMENT, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.details import queue_details, queue_incoming
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
 
-InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
-Table = Annotated[
-    dict[str, Any],
-    Argument("An argument: name=text or name:=JSON. May be repeated.", form=Form.TABLE),
-]
-NO_ARGUMENTS: dict[str, Any] = {}
 _ACTIONS = ("sync", "cancel_sync")
 
 
@@ -59,7 +54,7 @@ def find_queue(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Que
 )
 def list_queues(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
     disable_stats: Annotated[bool, Argument("Leave out what is counted.")] = False,
     enable_queue_totals: Annotated[
         bool, Argument("With --disable-stats: do not leave out the numbers of messages.")
@@ -131,12 +126,7 @@ def declare(
             choices=("classic", "quorum", "stream"),
         ),
     ] = None,
-    durable: Annotated[
-        bool,
-        Argument(
-            "Whether it survives a restart.  [default: durable]", off="transient", over_http=False
-        ),
-    ] = True,
+    durable: Durable = True,
     auto_delete: Annotated[bool, Argument("It goes with its last consumer.")] = False,
     arguments: Table = NO_ARGUMENTS,
 ) -> Row:
@@ -273,7 +263,7 @@ def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
 @QUEUES.command(tag=MANAGEMENT, row=QueueCountersRow)
 def counters(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
 ) -> Slices[list[QueueCountersRow]]:
     """Print the counters of all queues since the start, from which rates are made."""
     now_ms = context.broker.clock.ms

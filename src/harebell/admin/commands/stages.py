@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import STAGES
 from harebell.admin.command import MANAGEMENT, POLICYMAKER, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused
@@ -57,7 +58,7 @@ def _row(context: AdminContext, staged: StagedBatch) -> StageRow:
 )
 def list_stages(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
 ) -> list[StageRow]:
     """List batches by vhost, user, publisher and number."""
     only = None if vhost is None else context.vhost(vhost).name

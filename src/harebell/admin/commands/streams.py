@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from harebell.admin.arguments import NO_ARGUMENTS, InVhost, OnlyVhost
 from harebell.admin.catalog import STREAMS
 from harebell.admin.command import MANAGEMENT, Argument, Form, plural
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from harebell.model.exchange import Exchange
     from harebell.model.vhost import VHost
 
-InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
 Table = Annotated[
     dict[str, Any],
     Argument(
@@ -29,7 +29,6 @@ Table = Annotated[
         form=Form.TABLE,
     ),
 ]
-NO_ARGUMENTS: dict[str, Any] = {}
 _SUPER = "x-super-stream"
 _ORDER = "x-stream-partition-order"
 _TYPE = "x-queue-type"
@@ -157,7 +156,7 @@ def _deleted(
 )
 def list_super(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
 ) -> Slices[list[SuperStreamRow]]:
     """List super streams by vhost and name, with their partitions in order."""
     found: list[SuperStreamRow] = []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
+from harebell.admin.arguments import InVhost, OnlyVhost
 from harebell.admin.catalog import TRANSACTIONS
-from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Row
+from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Row
 from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.slices import at_once
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from harebell.model.xa.xid import Xid
 
 _MS = 1000
-InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
 _DONE = "transaction {xid} in vhost '{vhost}' was {done}"
 
 
@@ -61,7 +61,7 @@ def _row(branch: Branch) -> BranchRow:
 )
 def list_transactions(
     context: AdminContext,
-    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+    vhost: OnlyVhost = None,
 ) -> list[BranchRow]:
     """List branches by vhost, the oldest first."""
     only = None if vhost is None else context.vhost(vhost).name
