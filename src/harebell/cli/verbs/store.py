@@ -15,31 +15,51 @@ from harebell.base.errors import DiskError, StoreError
 from harebell.base.limits import EXIT_DISK
 from harebell.base.printable import printable
 from harebell.cli.progress import Progress
-from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, echo
+from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, WrongUsage, echo
 from harebell.cli.verbs.status import size_text
+from harebell.server.config import Config
 
 if TYPE_CHECKING:
     from harebell.store.check import Holding, Survey
 
-CHECK, DUMP, REPAIR = "check", "dump", "repair"
+CHECK, DUMP, REPAIR, COPY = "check", "dump", "repair", "copy"
+_URLS = ("postgresql://", "postgres://")
 _COLUMNS = "{:<10} {:<28} {:<9} {:>10} {:>10} {:>12} {:>9}"
 _HEADS = ("vhost", "queue", "kind", "messages", "delivered", "size", "segments")
 _NO_QUEUE = "(no queue)"
 
 
 @click.command(cls=Verb)
-@click.argument("action", type=click.Choice((CHECK, DUMP, REPAIR)))
-@click.argument("directory", metavar="DIRECTORY", type=click.Path(path_type=Path))
+@click.argument("action", type=click.Choice((CHECK, DUMP, REPAIR, COPY)))
+@click.argument("place", metavar="DIRECTORY")
+@click.argument("target", metavar="[TO]", required=False)
 @click.option("-q", "--queue", metavar="NAME", default="", help="Only queues of this name.")
 @click.option("--vhost", metavar="NAME", default="", help="Only queues of this vhost.")
-def store(action: str, directory: Path, queue: str, vhost: str) -> None:
+@click.option(
+    "--schema",
+    metavar="NAME",
+    default=Config().storage_schema,
+    show_default=True,
+    help="The schema of the store in PostgreSQL, for copy.",
+)
+def store(action: str, place: str, target: str | None, queue: str, vhost: str, schema: str) -> None:
     """Look into the data directory of a broker that does not run.
 
     check says what is in it and what is damaged; dump prints its messages, a line of JSON each;
     both leave it as it is. repair does what a broker does when it starts: damaged octets go to
     quarantine/, and what can be read stays. The exit code is 3 when there is damage, and 74 when
     the disk fails to read something: then repair changes nothing.
+
+    copy DIRECTORY URL copies it to a store in PostgreSQL (postgresql://...), and copy URL DIRECTORY
+    copies that to a new directory. No broker may run on either. An interrupted copy leaves nothing
+    that a broker could start on: run it again.
     """
+    if (action == COPY) != (target is not None):
+        raise WrongUsage("copy has two arguments, FROM and TO; the other actions have one")
+    if target is not None:
+        _copy(place, target, schema)
+        return
+    directory = Path(place)
     try:
         if action == REPAIR:
             _check_readable(directory)
@@ -66,6 +86,23 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
         raise Failure(f"there is no queue {queue!r} in {directory}")
     if unread or damage:
         click.get_current_context().exit(EXIT_DISK if unread else DAMAGED)
+
+
+def _copy(source: str, target: str, schema: str) -> None:
+    """Copy a store between a directory and PostgreSQL."""
+    if source.startswith(_URLS) == target.startswith(_URLS):
+        raise WrongUsage("copy goes from a directory to PostgreSQL (postgresql://...), or back")
+    # Imported only if it is used: it loads the driver of PostgreSQL.
+    from harebell.server.postgresql.copying import into_directory, into_postgresql
+
+    try:
+        if target.startswith(_URLS):
+            done = into_postgresql(Path(source), target, schema)
+        else:
+            done = into_directory(source, schema, Path(target))
+    except (StoreError, OSError) as error:
+        raise Failure(str(error)) from None
+    echo(f"copied and compared {done.files} files of logs, {size_text(done.byte_count)}")
 
 
 def _check_readable(directory: Path) -> None:

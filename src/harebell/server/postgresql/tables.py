@@ -65,17 +65,17 @@ class Tables:
     """
 
     def __init__(self, schema: str) -> None:
-        self._schema = schema
+        self.schema = schema
 
     def log(self, generation: int) -> sql.Identifier:
         """Return the name of the table of a generation."""
-        return sql.Identifier(self._schema, f"log_{generation:0{_DIGITS}}")
+        return sql.Identifier(self.schema, f"log_{generation:0{_DIGITS}}")
 
     def statement(self, text: str, generation: int = 0) -> sql.Composed:
         """Return a statement with the names of the tables: {store}, {node} and {log}."""
         return sql.SQL(text).format(
-            store=sql.Identifier(self._schema, "store"),
-            node=sql.Identifier(self._schema, "node"),
+            store=sql.Identifier(self.schema, "store"),
+            node=sql.Identifier(self.schema, "node"),
             log=self.log(generation),
         )
 
@@ -86,11 +86,11 @@ class Tables:
             psycopg.Error: the server refuses.
             StoreError: a newer version of Harebell made the tables.
         """
-        schema = sql.Identifier(self._schema)
+        schema = sql.Identifier(self.schema)
         with link.transaction():
             # Two brokers that start at once would both find that nothing is there.
             link.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            known = link.execute("SELECT to_regnamespace(%s)", (self._schema,)).fetchone()
+            known = link.execute("SELECT to_regnamespace(%s)", (self.schema,)).fetchone()
             if known is None or known[0] is None:
                 link.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
             link.execute(sql.SQL(_STORE).format(schema=schema))
@@ -105,7 +105,7 @@ class Tables:
         if row is None or row[0] != FORMAT:
             found = "none" if row is None else row[0]
             raise StoreError(
-                f"the schema '{self._schema}' has format {found}, and this version of Harebell "
+                f"the schema '{self.schema}' has format {found}, and this version of Harebell "
                 f"reads {FORMAT}: use the version that made it, or another storage_schema"
             )
 
@@ -127,6 +127,6 @@ class Tables:
         rows = link.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename ~ '^log_[0-9]+$'"
             " ORDER BY tablename",
-            (self._schema,),
+            (self.schema,),
         ).fetchall()
         return [int(name.removeprefix("log_")) for (name,) in rows]

@@ -1,0 +1,282 @@
+"""Copy a store between a data directory and PostgreSQL, while no broker runs on either.
+
+    directory -> PostgreSQL   one transaction, which is checked before it commits
+    PostgreSQL -> directory   into DIRECTORY.copying, which is checked, synced and renamed
+
+So a copy that is interrupted leaves nothing behind that a broker could start on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harebell import __version__
+from harebell.base.errors import StoreError
+from harebell.base.osfs import OsFiles
+from harebell.server.disk.lock import NAME as LOCK
+from harebell.server.disk.lock import DirectoryLock
+from harebell.server.disk.storage import decoded_table
+from harebell.server.postgresql.database import Database, driver
+from harebell.server.postgresql.log_reader import LogReader
+from harebell.server.postgresql.log_writer import GENERATION_BYTES
+from harebell.server.postgresql.ownership import Ownership, Watch, claim, look, now
+from harebell.server.postgresql.tables import Tables
+from harebell.store.definitions import NAME, read_definitions
+from harebell.store.journal.changes import END, SNAPSHOT, WRITE, Change, decode, encode
+from harebell.store.journal.replaying import Replica
+from harebell.wire.v09.fields import encode_table
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+COPIER = "harebell store copy"
+"""The name of the owner of a store that is copied."""
+_DIRECTORIES = ("queues", "quarantine")
+_ROW_BYTES = 1_048_576
+_LEASE_MS = 3_000
+_LOOK_SECONDS = 0.1
+_CHUNK_BYTES = 1_048_576
+
+
+class Copied(NamedTuple):
+    """What was copied.
+
+    Args:
+        files: files of logs.
+        byte_count: their bytes.
+    """
+
+    files: int
+    byte_count: int
+
+
+def into_postgresql(source: Path, url: str, schema: str) -> Copied:
+    """Copy a data directory into an empty schema.
+
+    Raises:
+        OSError: the directory cannot be read.
+        StoreError: a broker uses one of them, the schema has a store, or the copy differs.
+    """
+    source = source.resolve()
+    if not (source / NAME).is_file():
+        raise StoreError(f"{source} is no data directory of Harebell: it has no {NAME}")
+    database = Database(url, schema, _LEASE_MS, COPIER, "fsync")
+    tables = Tables(schema)
+    lock = DirectoryLock(source)
+    try:
+        image = _image_of(source)
+        with _speaking(database), database.connect() as link, link.transaction():
+            tables.make(link)
+            seen = look(link, tables)
+            if seen.epoch or seen.beat:
+                raise StoreError(
+                    f"the schema '{schema}' has a store already: name another one with --schema"
+                )
+            done = _append_all(link, tables, source, image)
+            _check_rows(link, tables, source, image)
+        return done
+    finally:
+        lock.release()
+
+
+def into_directory(url: str, schema: str, target: Path) -> Copied:
+    """Copy a store in PostgreSQL into a directory that is empty or does not exist.
+
+    Raises:
+        OSError: the directory cannot be written.
+        StoreError: a broker uses the store, there is none, or the copy differs.
+    """
+    target = target.absolute()
+    if target.exists() and any(target.iterdir()):
+        raise StoreError(f"{target} is not empty: name a directory that does not exist yet")
+    database = Database(url, schema, _LEASE_MS, COPIER, "fsync")
+    tables = Tables(schema)
+    draft = target.with_name(f"{target.name}.copying")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700, parents=True)
+    with _speaking(database), database.connect() as link:
+        ownership = _claimed(link, tables, database)
+        try:
+            replica = Replica(str(draft), OsFiles(str(draft)))
+            reader = LogReader(tables, replica)
+            reader.follow(link)
+            replica.close()
+            done = _check_files(draft, reader)
+            _sync(draft)
+            if not ownership.holds():
+                raise StoreError(f"the store was claimed during the copy: {ownership.lost}")
+        finally:
+            ownership.end(release=True)
+    os.rename(draft, target)
+    _sync_directory(target.parent)
+    return done
+
+
+@contextlib.contextmanager
+def _speaking(database: Database) -> Iterator[None]:
+    """Turn errors of the driver into sentences."""
+    try:
+        yield
+    except driver().Error as error:
+        raise StoreError(database.reason(error)) from None
+
+
+def _image_of(source: Path) -> bytes:
+    """Return the definitions of a directory that was closed in good order.
+
+    Raises:
+        StoreError: it was not, or they are damaged.
+    """
+    definitions = read_definitions(
+        str(source), OsFiles(str(source), looking=True), encode_table, decoded_table
+    )
+    try:
+        if not definitions.was_clean:
+            raise StoreError(
+                f"the broker on {source} was not stopped in good order: start it and stop it once"
+            )
+        return definitions.image()
+    finally:
+        definitions.let_go()
+
+
+def _logs_of(root: Path) -> list[str]:
+    """Return the paths of the files that last, in order."""
+    found = [path for name in _DIRECTORIES for path in (root / name).rglob("*")]
+    return sorted(path.relative_to(root).as_posix() for path in found if path.is_file())
+
+
+def _append_all(link: Connection[Any], tables: Tables, source: Path, image: bytes) -> Copied:
+    """Append a whole directory as the rows of a log."""
+    epoch = 1
+    number, generation, stored = 0, 1, 0
+
+    def append(change: Change) -> None:
+        nonlocal number, generation, stored
+        number += 1
+        content = encode([change])
+        link.execute(
+            tables.statement(
+                "INSERT INTO {log} (number, epoch, content) VALUES (%s, %s, %b)", generation
+            ),
+            (number, epoch, content),
+        )
+        stored += len(content)
+        if stored >= GENERATION_BYTES and change.kind != END:
+            tables.make_log(link, generation + 1)
+            append(Change(END))
+            generation, stored = generation + 1, 0
+
+    append(Change(SNAPSHOT, 0, "", image))
+    files = byte_count = 0
+    for path in _logs_of(source):
+        files += 1
+        offset = 0
+        with (source / path).open("rb") as file:
+            while data := file.read(_ROW_BYTES):
+                append(Change(WRITE, offset, path, data))
+                offset += len(data)
+        byte_count += offset
+    link.execute(
+        tables.statement("UPDATE {store} SET epoch = %s, owner = %s, released = true"),
+        (epoch, COPIER),
+    )
+    return Copied(files, byte_count)
+
+
+def _check_rows(link: Connection[Any], tables: Tables, source: Path, image: bytes) -> None:
+    """Compare the rows with the directory by checksums.
+
+    Raises:
+        StoreError: they differ.
+    """
+    sums: dict[str, Any] = {}
+    for generation in tables.generations(link):
+        statement = tables.statement("SELECT number FROM {log} ORDER BY number", generation)
+        one = tables.statement("SELECT content FROM {log} WHERE number = %s", generation)
+        for (number,) in link.execute(statement).fetchall():
+            row = link.execute(one, (number,), binary=True).fetchone()
+            assert row is not None
+            for change in decode(row[0], f"row {number} of the log"):
+                if change.kind == SNAPSHOT and bytes(change.data) != image:
+                    raise StoreError("the definitions in PostgreSQL are not those of the directory")
+                if change.kind == WRITE:
+                    sums.setdefault(change.name, hashlib.sha256()).update(change.data)
+    wanted = {path: _sum_of(source / path) for path in _logs_of(source)}
+    found = {path: each.hexdigest() for path, each in sums.items()}
+    empty = hashlib.sha256().hexdigest()
+    differing = [path for path, each in wanted.items() if found.get(path, empty) != each]
+    if differing or found.keys() - wanted.keys():
+        raise StoreError(f"the copy differs from {source}: {', '.join(differing[:3])}")
+
+
+def _sum_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _claimed(link: Connection[Any], tables: Tables, database: Database) -> Ownership:
+    """Claim a store that no broker owns.
+
+    Raises:
+        StoreError: there is no store, or a broker owns it.
+    """
+    exists = link.execute("SELECT to_regclass(%s)", (f'"{tables.schema}".store',)).fetchone()
+    if exists is None or exists[0] is None:
+        raise StoreError(f"there is no store in the schema '{tables.schema}'")
+    watch = Watch(COPIER)
+    first = seen = look(link, tables)
+    while not watch.may_claim(seen, now()):
+        if seen.beat != first.beat or seen.epoch != first.epoch:
+            raise StoreError(f"the broker '{seen.owner}' owns the store: stop it first")
+        time.sleep(_LOOK_SECONDS)
+        seen = look(link, tables)
+    began = now()
+    epoch = claim(link, tables, seen, database)
+    if epoch is None:
+        raise StoreError("a broker has claimed the store just now: stop it first")
+    report: Callable[[str, str], None] = lambda _level, _line: None  # noqa: E731
+    return Ownership(database, tables, epoch, began, __version__, report)
+
+
+def _check_files(root: Path, reader: LogReader) -> Copied:
+    """Compare the files with what the log says of them.
+
+    Raises:
+        StoreError: they differ.
+    """
+    if not (root / NAME).is_file():
+        raise StoreError("the store is empty: no broker has ever owned it")
+    found = {path: (root / path).stat().st_size for path in _logs_of(root)}
+    wanted = reader.pieces.sizes
+    differing = [
+        path for path in found.keys() | wanted.keys() if found.get(path) != wanted.get(path)
+    ]
+    if differing:
+        raise StoreError(f"the copy differs from the log: {', '.join(sorted(differing)[:3])}")
+    return Copied(len(found), sum(found.values()))
+
+
+def _sync(root: Path) -> None:
+    for path in sorted(root.rglob("*"), reverse=True):
+        if path.is_file() and path.name != LOCK:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        elif path.is_dir():
+            _sync_directory(path)
+    _sync_directory(root)
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
