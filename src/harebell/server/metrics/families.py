@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harebell.server.metrics.groups import connections, exchanges, node, queues, storage
 from harebell.server.metrics.groups.totals import CHURN, LOGIN_SOURCES, LOGINS
-from harebell.server.metrics.text import Metric, Row
+from harebell.server.metrics.text import Metric, Row, Value
 
 if TYPE_CHECKING:
+    from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.channel_like import AnyChannel
     from harebell.model.queue.contract import Queue
     from harebell.server.metrics.ages import Ages
     from harebell.server.metrics.groups.totals import Totals
@@ -64,66 +66,48 @@ class Section(NamedTuple):
     rows: Callable[[Selection], Iterator[Row | None]]
 
 
-_COARSE = Section(
-    RABBITMQ, queues.COARSE, lambda chosen: queues.rows(chosen.queues(), queues.coarse)
-)
-_CONSUMERS = Section(
-    RABBITMQ, queues.CONSUMERS, lambda chosen: queues.rows(chosen.queues(), queues.consumers)
-)
-_PUBLISHED = Section(
-    RABBITMQ, queues.PUBLISHED, lambda chosen: queues.rows(chosen.queues(), queues.published)
-)
-_DELIVERY = Section(
-    RABBITMQ, queues.DELIVERY, lambda chosen: queues.rows(chosen.queues(), queues.delivery)
-)
+def _of_queues(
+    prefix: str, metrics: tuple[Metric, ...], values: Callable[[Queue], tuple[Value, ...]]
+) -> Section:
+    return Section(prefix, metrics, lambda chosen: queues.rows(chosen.queues(), values))
+
+
+def _of_connections(
+    prefix: str, metrics: tuple[Metric, ...], values: Callable[[BaseConnection], tuple[Value, ...]]
+) -> Section:
+    return Section(
+        prefix, metrics, lambda chosen: connections.connection_rows(chosen.source, values)
+    )
+
+
+def _of_channels(
+    prefix: str, metrics: tuple[Metric, ...], values: Callable[[AnyChannel], tuple[Value, ...]]
+) -> Section:
+    return Section(
+        prefix,
+        metrics,
+        lambda chosen: connections.channel_rows(chosen.source, chosen.vhosts, values),
+    )
+
+
+_COARSE = _of_queues(RABBITMQ, queues.COARSE, queues.coarse)
+_CONSUMERS = _of_queues(RABBITMQ, queues.CONSUMERS, queues.consumers)
+_PUBLISHED = _of_queues(RABBITMQ, queues.PUBLISHED, queues.published)
+_DELIVERY = _of_queues(RABBITMQ, queues.DELIVERY, queues.delivery)
 _INFO = Section(RABBITMQ, queues.INFO, lambda chosen: queues.info_rows(chosen.queues()))
-_DELAYED = Section(
-    HAREBELL, queues.DELAYED, lambda chosen: queues.rows(chosen.queues(), queues.delayed)
-)
-_COUNTS = Section(
-    HAREBELL, queues.COUNTS, lambda chosen: queues.rows(chosen.queues(), queues.counts)
-)
+_DELAYED = _of_queues(HAREBELL, queues.DELAYED, queues.delayed)
+_COUNTS = _of_queues(HAREBELL, queues.COUNTS, queues.counts)
 _AGES = Section(HAREBELL, queues.AGES, lambda chosen: queues.age_rows(chosen.queues(), chosen.ages))
-_TRAFFIC = Section(
-    RABBITMQ,
-    connections.TRAFFIC,
-    lambda chosen: connections.connection_rows(chosen.source, connections.traffic),
+_TRAFFIC = _of_connections(RABBITMQ, connections.TRAFFIC, connections.traffic)
+_PACKETS = _of_connections(RABBITMQ, connections.PACKETS, connections.packets)
+_CHANNELS = _of_connections(RABBITMQ, connections.CHANNELS, connections.channel_count)
+_BLOCKED = _of_connections(HAREBELL, connections.BLOCKED, connections.blocked_seconds)
+_CHANNEL_STATE = _of_channels(RABBITMQ, connections.CHANNEL_STATE, connections.channel_state)
+_CHANNEL_PUBLISHED = _of_channels(
+    RABBITMQ, connections.CHANNEL_PUBLISHED, connections.channel_published
 )
-_PACKETS = Section(
-    RABBITMQ,
-    connections.PACKETS,
-    lambda chosen: connections.connection_rows(chosen.source, connections.packets),
-)
-_CHANNELS = Section(
-    RABBITMQ,
-    connections.CHANNELS,
-    lambda chosen: connections.connection_rows(chosen.source, connections.channel_count),
-)
-_BLOCKED = Section(
-    HAREBELL,
-    connections.BLOCKED,
-    lambda chosen: connections.connection_rows(chosen.source, connections.blocked_seconds),
-)
-_CHANNEL_STATE = Section(
-    RABBITMQ,
-    connections.CHANNEL_STATE,
-    lambda chosen: connections.channel_rows(
-        chosen.source, chosen.vhosts, connections.channel_state
-    ),
-)
-_CHANNEL_PUBLISHED = Section(
-    RABBITMQ,
-    connections.CHANNEL_PUBLISHED,
-    lambda chosen: connections.channel_rows(
-        chosen.source, chosen.vhosts, connections.channel_published
-    ),
-)
-_CHANNEL_DELIVERED = Section(
-    RABBITMQ,
-    connections.CHANNEL_DELIVERED,
-    lambda chosen: connections.channel_rows(
-        chosen.source, chosen.vhosts, connections.channel_delivered
-    ),
+_CHANNEL_DELIVERED = _of_channels(
+    RABBITMQ, connections.CHANNEL_DELIVERED, connections.channel_delivered
 )
 _CHANNEL_EXCHANGES = Section(
     RABBITMQ,

@@ -33,6 +33,7 @@ class Asked:
             free=5_000,
             free_limit=50,
             files=SimpleNamespace(syncs=self.late_syncs),
+            owned=None,
             store=self.world.store,
         )
         flusher: Any = SimpleNamespace(syncs=self.syncs)
