@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PARTS := lint types .test-native .test-python .test-rest .test-spark
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs docs-site deb clean
+.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs docs-site deb wheels clean
 .PHONY: $(PARTS)
 .NOTPARALLEL:
 
@@ -94,6 +94,10 @@ docs:            ## Run every command and example of the documentation
 docs-site:       ## Build the documentation site, in dist/docs-site
 	@$(SETUP) site
 	@$(BIN)/python tools/docs_site.py dist/docs-site
+
+wheels:          ## Make the wheels and the source distribution, checked and tried, in dist
+	@$(SETUP) run
+	@$(BIN)/python tools/wheels.py dist
 
 deb:             ## Make the Debian package, in dist
 	@$(SETUP) run

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_SECONDS = 120
+_SECONDS = 240
 _KINDS = ("preinst", "postinst", "prerm", "postrm")
 
 
@@ -189,6 +189,21 @@ def test_a_data_directory_of_another_user_stops_the_installation(
     assert not (machine / "usr").exists()
     assert files(data) == {"theirs"}
     assert {name for name in files(machine) - before if "dpkg" not in name} <= {"var/log/dpkg.log"}
+
+
+def test_also_an_empty_data_directory_of_another_user_stops_it_but_not_one_of_root(
+    tree: Path, machine: Path
+) -> None:
+    data = machine / "var/lib/harebell"
+    data.mkdir()
+    script = tree / "DEBIAN" / "preinst"
+    words = f"chown $OWNER {data} && DPKG_ROOT={machine} sh {script} install"
+    theirs = run("fakeroot", "sh", "-c", words, OWNER="4711")
+    assert theirs.returncode == 1
+    assert f"{data} belongs to the user with the number 4711 and not to harebell" in theirs.stderr
+    assert "Nothing was changed." in theirs.stderr
+    roots = run("fakeroot", "sh", "-c", words, OWNER="0")
+    assert (roots.returncode, roots.stderr) == (0, "")
 
 
 def test_a_disk_without_room_stops_the_installation(tree: Path, machine: Path) -> None:
