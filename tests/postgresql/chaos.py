@@ -149,16 +149,19 @@ class Chaos:
                 sys.stdout.write(f"--- {each.name}:\n{each.log[-_SHOWN:]}\n")
         self._stack.close()
 
-    def play(self, fault: str, limit_seconds: float = _MAX_SECONDS) -> None:
+    def play(
+        self, fault: str, limit_seconds: float = _MAX_SECONDS, work_seconds: float = 0.0
+    ) -> None:
         """A cycle with a fault.
 
         Args:
             fault: which one.
             limit_seconds: how long clients wait for the end of an owner that has to go.
+            work_seconds: how long they work before the fault, at least.
         """
         owner = self.owner
         others = [each for each in self.brokers if each is not owner]
-        at = time.monotonic() + self._rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
+        at = time.monotonic() + work_seconds + self._rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
         load, watcher = self.history.load, Watcher(self.history, others)
         struck = [at]
 
