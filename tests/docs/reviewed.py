@@ -9,6 +9,7 @@ REASONS = {
     r'make( [a-z-]+)+( FLAGS=".*")?': "runs these tests, among others; the targets are checked",
     r"git clone .*": "needs a network",
     r"(sudo )?apt-get .*": "changes the machine",
+    r"harebell cluster (status|drain|move .*)": "needs several brokers over PostgreSQL",
     r"pip install .*": "changes the environment that runs the tests",
 }
 """Patterns of whole commands."""

@@ -327,6 +327,7 @@ def project(tmp_path: Path) -> Path:
     """A project of its own with this ledger and rule list, and two tests, one without a rule."""
     package = tmp_path / "tests" / "conformance"
     shutil.copytree(HERE, package, ignore=shutil.ignore_patterns("test_*", "__pycache__"))
+    shutil.copy(HERE.parent / "running.py", tmp_path / "tests")
     (tmp_path / "tests" / "conftest.py").write_text('pytest_plugins = ["tests.conformance.ledger"]')
     (tmp_path / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\ntestpaths = ["tests"]\npythonpath = ["."]\n'

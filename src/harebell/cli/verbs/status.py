@@ -82,7 +82,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("disk free", _disk(overview)),
         ("damage", _damage(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
-        *_storage(overview["storage"]),
+        *_storage(overview.get("storage", {"kind": "directory"})),
         ("blocked publishers", str(overview["blocked_connections"])),
         *lags,
     ]
