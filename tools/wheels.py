@@ -72,8 +72,7 @@ def compiler(python: Path, directory: Path) -> dict[str, str]:
     script = directory / "cc"
     machine = os.uname().machine
     script.write_text(
-        f"#!/bin/sh\nexec {python} -m ziglang cc -target {machine}-linux-gnu.{GLIBC} "
-        '-Wno-incompatible-function-pointer-types "$@"\n'
+        f'#!/bin/sh\nexec {python} -m ziglang cc -target {machine}-linux-gnu.{GLIBC} "$@"\n'
     )
     script.chmod(0o755)
     return {"CC": str(script), "LDSHARED": f"{script} -shared", "HAREBELL_IMPL": "native"}

@@ -226,7 +226,8 @@ class Connection(BaseConnection):
         try:
             opened.publish(flags, exchange, routing_key, properties, body)
         except Undecided as undecided:
-            done = partial(opened.publish, flags, exchange, routing_key, properties, body)
+            arguments = (flags, exchange, routing_key, properties, body)
+            done = partial(self._publish_again, opened, arguments)
             self.decide(undecided, partial(self._again, opened, done, (60, 40)))
         except Exception as error:
             self.channel_caught(opened, error, 60, 40)
@@ -361,6 +362,16 @@ class Connection(BaseConnection):
             self.channel_caught(channel, error, *place)
         if events.waiting:
             events.publish()
+
+    def _publish_again(
+        self,
+        channel: ChannelPort,
+        arguments: tuple[int, str, str, Properties, bytes],
+    ) -> None:
+        # A reference to `channel.publish` would not be one to a method in C: Cython makes a
+        # function of it that leaves out an argument that C needs.
+        flags, exchange, routing_key, properties, body = arguments
+        channel.publish(flags, exchange, routing_key, properties, body)
 
     def _frame_again(self, kind: int, channel: int, payload: bytes) -> None:
         try:
