@@ -10,6 +10,7 @@ REASONS = {
     r"git clone .*": "needs a network",
     r"(sudo )?apt-get .*": "changes the machine",
     r"harebell cluster (status|drain|move .*)": "needs several brokers over PostgreSQL",
+    r"harebell store copy .*postgresql:.*": "needs a PostgreSQL server",
     r"pip install .*": "changes the environment that runs the tests",
 }
 """Patterns of whole commands."""

@@ -64,6 +64,12 @@ class Stream:
         with blocking.connect(self.url) as connection:
             return connection.channel().span(self.name).first
 
+    def is_settled(self) -> bool:
+        """True if retention has removed nothing for two of its rounds."""
+        before = self.first()
+        time.sleep(1.5)
+        return self.first() == before
+
     def job(self, *flags: str) -> subprocess.Popen[str]:
         words = [command(), "lake", "tier", self.name, "--to", "tier", "--url", self.url, *flags]
         return subprocess.Popen(
@@ -168,7 +174,7 @@ def test_messages_that_went_before_the_tier_had_them_are_told(
     stream.publish(100)
     assert stream.run()[0] == 0
     stream.publish(2_000)
-    assert eventually(lambda: stream.first() > 100, 60)
+    assert eventually(lambda: stream.first() > 100 and stream.is_settled(), 60)
     code, output = stream.run()
     assert code == 1
     assert f"the messages 100 to {stream.first() - 1} of the stream {queue} went before" in output
