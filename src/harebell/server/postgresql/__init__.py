@@ -5,7 +5,13 @@
     ownership.py     claims, the lease, and its end
     log_reader.py    the log, from PostgreSQL into a directory
     log_writer.py    the log, from the group commit into PostgreSQL
-    standby.py       wait until this broker owns the store
+    owned_store.py   the store of an owner: cache, recorded changes, commits
+    fence.py         the end of the service, before another broker can own the store
+    standby.py       follow the log, and claim the store
+    standing_by.py   what a broker serves meanwhile: relay.py, standby_metrics.py
+    addresses.py     where brokers accept AMQP
+    figures.py       figures for status and metrics
+    copying.py       `harebell store copy`
 
 `docs/internals/postgresql.md` has the reasons.
 """

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harebell.server.postgresql.ownership import Node, Seen
+    from harebell.server.postgresql.ownership import BrokerRow, Seen
 
 
 def seen_figures(seen: Seen) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def seen_figures(seen: Seen) -> dict[str, Any]:
     }
 
 
-def cluster_rows(nodes: Iterable[Node]) -> list[dict[str, Any]]:
+def cluster_rows(nodes: Iterable[BrokerRow]) -> list[dict[str, Any]]:
     """Return the brokers of a store, as `harebell cluster status` shows them."""
     return [
         {

@@ -71,7 +71,7 @@ class Seen(NamedTuple):
     successor: str
 
 
-class Node(NamedTuple):
+class BrokerRow(NamedTuple):
     """The row of a broker.
 
     Args:
@@ -198,7 +198,7 @@ class Roll:
         self._seconds = seconds
         self._beats: dict[str, tuple[int, float]] = {}
 
-    def call(self, link: Connection[Any], tables: Tables) -> list[Node]:
+    def call(self, link: Connection[Any], tables: Tables) -> list[BrokerRow]:
         """Read the rows of all brokers.
 
         Raises:
@@ -214,7 +214,7 @@ class Roll:
                 self._beats[name] = beat, asked
                 since = asked
             running = asked - since <= self._seconds
-            found.append(Node(name, address, state, version, running))
+            found.append(BrokerRow(name, address, state, version, running))
         return found
 
 
@@ -250,7 +250,7 @@ class Ownership:
         self._tables = tables
         self._version = version
         self._report = report
-        self.nodes: list[Node] = []
+        self.nodes: list[BrokerRow] = []
         self._roll = Roll(max(ROLL_SECONDS, 2 * database.lease_ms / _MS))
         self._addresses: dict[str, str] = {}
         self._successor: str | None = None

@@ -20,8 +20,8 @@ from harebell.server.postgresql.owned_store import OwnedStore, empty_cache, note
 from harebell.server.postgresql.ownership import (
     ROLL_SECONDS,
     STANDBY,
+    BrokerRow,
     Deposed,
-    Node,
     Ownership,
     Roll,
     Seen,
@@ -81,7 +81,7 @@ class Standby:
         patient: bool = False,
     ) -> None:
         self.seen: Seen | None = None
-        self.nodes: list[Node] = []
+        self.nodes: list[BrokerRow] = []
         self._address = self.trouble = ""
         self.looked: Callable[[], None] = lambda: None
         if config.durability in _WEAKER:

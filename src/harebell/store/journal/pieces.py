@@ -15,7 +15,6 @@ from harebell.store.journal.changes import (
     MARK,
     REMOVE,
     RENAME,
-    RMDIR,
     SNAPSHOT,
     TRUNCATE,
     WRITE,
@@ -45,7 +44,7 @@ class LivePieces:
         self._definitions: set[int] = set()
 
     def note(self, change: Change, generation: int) -> None:
-        """Note a change that is in a generation."""
+        """Note a change that is in a generation; a directory is empty when it is removed."""
         kind, number, name, data = change
         if kind == WRITE:
             self._written(name, number, len(data), generation)
@@ -55,9 +54,6 @@ class LivePieces:
             self._truncated(name, number)
         elif kind == RENAME:
             self._renamed(name, str(data, "utf-8"), generation)
-        elif kind == RMDIR:
-            for path in [each for each in self.sizes if each.startswith(f"{name}/")]:
-                self._gone(path)
         elif kind in (DEFINITION, MARK):
             self._belongs(DEFINITIONS, generation)
         elif kind == SNAPSHOT:
