@@ -1,42 +1,29 @@
-"""Transitional 0-10 (2007): classes of 0-10 over the frames of 0-9, as a table.
+"""Transitional 0-10 (2007): classes of 0-10 over the frames of 0-9, as its differences from 0-9.
 
-`harebell.wire.v09.spec` says how to read it. Names of fields are the document's; `harebell.wire
+`harebell.wire.v09.spec` says how to read them. Names of fields are the document's; `harebell.wire
 .v09.transitional_types` has the data types that 0-9-1 lacks. Class 21 stands in the document as an
 aid for the transition: it is what clients of 2007 opened channels with, and class 20 is sessions.
 """
 
 from __future__ import annotations
 
-from harebell.wire.v09 import (
-    methods_file,
-    methods_message,
-    methods_peers,
-    methods_session,
-    methods_stream,
-)
+from harebell.wire.v09 import methods_message, methods_session
+from harebell.wire.v09.amqp_0_9 import PUBLISHED as PUBLISHED_0_9
 from harebell.wire.v09.domains import DOMAINS
 from harebell.wire.v09.spec import ProtocolSpec
 from harebell.wire.v09.transitional_types import TRANSITIONAL
 
-USED = (methods_file, methods_message, methods_peers, methods_session, methods_stream)
+USED = (methods_message, methods_session)
 """Modules whose classes the table names."""
 
-TABLE = """
+DIFFERENCES = """
+- channel dtx
+
 connection 10
   start           10  S   -> start-ok: octet version-major version-minor,
                           typed-table server-properties, longstr mechanisms locales
   start-ok        11  C   : typed-table client-properties, shortstr mechanism, longstr response,
                           shortstr locale
-  secure          20  S   -> secure-ok: longstr challenge
-  secure-ok       21  C   : longstr response
-  tune            30  S   -> tune-ok: short channel-max, long frame-max, short heartbeat
-  tune-ok         31  C   : short channel-max, long frame-max, short heartbeat
-  open            40  C   -> open-ok redirect: shortstr virtual-host capabilities, bit insist
-  open-ok         41  S   : shortstr known-hosts
-  redirect        42  S   : shortstr host known-hosts
-  close           50  CS  -> close-ok: short reply-code, shortstr reply-text,
-                          short class-id method-id
-  close-ok        51  CS
 
 session 20
   open            10  C   -> attached: long detached-lifetime
@@ -63,88 +50,45 @@ channel 21
                           short class-id method-id
   close-ok        41  CS
 
-access 30
-  request         10  C   -> request-ok: shortstr realm, bit exclusive passive active write read
-  request-ok      11  S   : short ticket
-
 exchange 40
   declare         10  C   : short ticket, shortstr exchange type alternate-exchange,
                           bit passive durable auto-delete, typed-table arguments
   delete          20  C   : short ticket, shortstr exchange, bit if-unused
   query           30  C   -> query-ok: short ticket, shortstr name
   query-ok        31  S   : shortstr type, bit durable not-found, typed-table arguments
+  - declare-ok delete-ok
 
 queue 50
   declare         10  C   -> declare-ok: short ticket, shortstr queue alternate-exchange,
                           bit passive durable exclusive auto-delete nowait, typed-table arguments
-  declare-ok      11  S   : shortstr queue, long message-count consumer-count
   bind            20  C   : short ticket, shortstr queue exchange routing-key,
                           typed-table arguments
-  purge           30  C   -> purge-ok: short ticket, shortstr queue, bit nowait
-  purge-ok        31  S   : long message-count
-  delete          40  C   -> delete-ok: short ticket, shortstr queue,
-                          bit if-unused if-empty nowait
-  delete-ok       41  S   : long message-count
   unbind          50  C   : short ticket, shortstr queue exchange routing-key,
                           typed-table arguments
+  - bind-ok unbind-ok
 
 basic 60
   qos             10  C   : long prefetch-size, short prefetch-count, bit global
   consume         20  C   -> consume-ok: short ticket, shortstr queue consumer-tag,
                           bit no-local no-ack exclusive nowait, typed-table arguments
-  consume-ok      21  S   : shortstr consumer-tag
-  cancel          30  C   -> cancel-ok: shortstr consumer-tag, bit nowait
-  cancel-ok       31  S   : shortstr consumer-tag
   publish         40  C   +content: short ticket, shortstr exchange routing-key,
                           bit reject-unroutable immediate
-  deliver         60  S   +content: shortstr consumer-tag, longlong delivery-tag,
-                          bit redelivered, shortstr exchange routing-key
-  get             70  C   -> get-ok get-empty: short ticket, shortstr queue, bit no-ack
-  get-ok          71  S   +content: longlong delivery-tag, bit redelivered,
-                          shortstr exchange routing-key, long message-count
-  get-empty       72  S   : shortstr _
-  ack             80  C   : longlong delivery-tag, bit multiple
-  reject          90  C   : longlong delivery-tag, bit requeue
   recover        100  C   : bit requeue
+  - qos-ok return recover-async
 
 file 70
-  qos             10  C   -> qos-ok: long prefetch-size, short prefetch-count, bit global
-  qos-ok          11  S
   consume         20  C   -> consume-ok: short ticket, shortstr queue consumer-tag,
                           bit no-local no-ack exclusive nowait, typed-table filter
-  consume-ok      21  S   : shortstr consumer-tag
-  cancel          30  C   -> cancel-ok: shortstr consumer-tag, bit nowait
-  cancel-ok       31  S   : shortstr consumer-tag
-  open            40  CS  -> open-ok: shortstr identifier, longlong content-size
-  open-ok         41  CS  -> stage: longlong staged-size
-  stage           50  CS  +content
-  publish         60  C   : short ticket, shortstr exchange routing-key, bit mandatory immediate,
-                          shortstr identifier
-  return          70  S   +content: short reply-code, shortstr reply-text exchange routing-key
-  deliver         80  S   : shortstr consumer-tag, longlong delivery-tag, bit redelivered,
-                          shortstr exchange routing-key identifier
-  ack             90  C   : longlong delivery-tag, bit multiple
-  reject         100  C   : longlong delivery-tag, bit requeue
 
 stream 80
-  qos             10  C   -> qos-ok: long prefetch-size, short prefetch-count, long consume-rate,
-                          bit global
-  qos-ok          11  S
   consume         20  C   -> consume-ok: short ticket, shortstr queue consumer-tag,
                           bit no-local exclusive nowait, typed-table filter
-  consume-ok      21  S   : shortstr consumer-tag
-  cancel          30  C   -> cancel-ok: shortstr consumer-tag, bit nowait
-  cancel-ok       31  S   : shortstr consumer-tag
-  publish         40  C   +content: short ticket, shortstr exchange routing-key,
-                          bit mandatory immediate
-  return          50  S   +content: short reply-code, shortstr reply-text exchange routing-key
-  deliver         60  S   +content: shortstr consumer-tag, longlong delivery-tag,
-                          shortstr exchange queue
 
 tx 90
   select          10  C
   commit          20  C
   rollback        30  C
+  - select-ok commit-ok rollback-ok
 
 dtx-demarcation 100
   select          10  C
@@ -204,5 +148,7 @@ execution 140
   complete        20  CS  : serial cumulative-execution-mark, serials ranged-execution-set
 """
 
-AMQP_0_10_TRANSITIONAL = ProtocolSpec("0-10t", TABLE, types=DOMAINS | TRANSITIONAL)
+AMQP_0_10_TRANSITIONAL = ProtocolSpec(
+    "0-10t", PUBLISHED_0_9, DIFFERENCES, types=DOMAINS | TRANSITIONAL
+)
 """What Harebell speaks as transitional 0-10."""

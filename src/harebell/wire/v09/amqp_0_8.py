@@ -1,10 +1,8 @@
-"""AMQP 0-8 as tables (`harebell.wire.v09.spec` says how to read them).
+"""AMQP 0-8 as its differences from 0-9-1 (`harebell.wire.v09.spec` says how to read them).
 
-The table is whole and follows the document line by line, so that both can be compared. Most
-methods of the classes exchange, queue and basic differ from 0-9-1 in a field (tickets, plain
-tables), so a table of differences would be hardly shorter, and hard to check.
+0-8 has tickets, plain field tables, and the classes access, file, stream, dtx, tunnel and test.
 
-Two layouts share one protocol header: the published one (`STANDARD`), and that of Qpid (`QPID`
+Two layouts share one protocol header: the published one (`PUBLISHED`), and that of Qpid (`QPID`
 over it). The octets tell them apart: the arguments of basic.consume are read if there are any, and
 a peer that sends exchange.bound knows the layout of Qpid.
 
@@ -15,21 +13,18 @@ written (`harebell.wire.v09.plain_fields`); what Qpid's and later peers write is
 from __future__ import annotations
 
 from harebell.wire.v09 import methods_file, methods_older, methods_peers, methods_stream
+from harebell.wire.v09.amqp_0_9_1 import PUBLISHED as PUBLISHED_0_9_1
 from harebell.wire.v09.spec import ProtocolSpec
 
 USED = (methods_file, methods_older, methods_peers, methods_stream)
 """Modules whose classes the tables name."""
 
-STANDARD = """
+DIFFERENCES = """
 connection 10
   start            10  S  -> start-ok: octet version-major version-minor,
                           plain-table server-properties, longstr mechanisms locales
   start-ok         11  C  : plain-table client-properties, shortstr mechanism, longstr response,
                           shortstr locale
-  secure           20  S  -> secure-ok: longstr challenge
-  secure-ok        21  C  : longstr response
-  tune             30  S  -> tune-ok: short channel-max, long frame-max, short heartbeat
-  tune-ok          31  C  : short channel-max, long frame-max, short heartbeat
   open             40  C  -> open-ok redirect: shortstr virtual-host capabilities, bit insist
   open-ok          41  S  : shortstr known-hosts
   redirect         50  S  : shortstr host known-hosts
@@ -38,14 +33,8 @@ connection 10
   close-ok         61  CS
 
 channel 20
-  open             10  C  -> open-ok: shortstr _
   open-ok          11  S
-  flow             20  CS -> flow-ok: bit active
-  flow-ok          21  CS : bit active
   alert            30  S  : short reply-code, shortstr reply-text, plain-table details
-  close            40  CS -> close-ok: short reply-code, shortstr reply-text,
-                          short class-id method-id
-  close-ok         41  CS
 
 access 30
   request          10  C  -> request-ok: shortstr realm, bit exclusive passive active write read
@@ -54,42 +43,25 @@ access 30
 exchange 40
   declare          10  C  -> declare-ok: short ticket, shortstr exchange type,
                           bit passive durable auto-delete internal nowait, plain-table arguments
-  declare-ok       11  S
   delete           20  C  -> delete-ok: short ticket, shortstr exchange, bit if-unused nowait
-  delete-ok        21  S
 
 queue 50
   declare          10  C  -> declare-ok: short ticket, shortstr queue,
                           bit passive durable exclusive auto-delete nowait, plain-table arguments
-  declare-ok       11  S  : shortstr queue, long message-count consumer-count
   bind             20  C  -> bind-ok: short ticket, shortstr queue exchange routing-key,
                           bit nowait, plain-table arguments
-  bind-ok          21  S
   purge            30  C  -> purge-ok: short ticket, shortstr queue, bit nowait
-  purge-ok         31  S  : long message-count
   delete           40  C  -> delete-ok: short ticket, shortstr queue, bit if-unused if-empty nowait
-  delete-ok        41  S  : long message-count
+  - unbind unbind-ok
 
 basic 60
-  qos              10  C  -> qos-ok: long prefetch-size, short prefetch-count, bit global
-  qos-ok           11  S
   consume          20  C  -> consume-ok: short ticket, shortstr queue consumer-tag,
                           bit no-local no-ack exclusive nowait
-  consume-ok       21  S  : shortstr consumer-tag
-  cancel           30  C  -> cancel-ok: shortstr consumer-tag, bit nowait
-  cancel-ok        31  S  : shortstr consumer-tag
   publish          40  C  +content: short ticket, shortstr exchange routing-key,
                           bit mandatory immediate
-  return           50  S  +content: short reply-code, shortstr reply-text exchange routing-key
-  deliver          60  S  +content: shortstr consumer-tag, longlong delivery-tag,
-                          bit redelivered, shortstr exchange routing-key
   get              70  C  -> get-ok get-empty: short ticket, shortstr queue, bit no-ack
-  get-ok           71  S  +content: longlong delivery-tag, bit redelivered,
-                          shortstr exchange routing-key, long message-count
-  get-empty        72  S  : shortstr _
-  ack              80  C  : longlong delivery-tag, bit multiple
-  reject           90  C  : longlong delivery-tag, bit requeue
   recover         100  C  : bit requeue
+  - recover-async recover-ok
 
 file 70
   qos              10  C  -> qos-ok: long prefetch-size, short prefetch-count, bit global
@@ -124,14 +96,6 @@ stream 80
   return           50  S  +content: short reply-code, shortstr reply-text exchange routing-key
   deliver          60  S  +content: shortstr consumer-tag, longlong delivery-tag,
                           shortstr exchange queue
-
-tx 90
-  select           10  C  -> select-ok
-  select-ok        11  S
-  commit           20  C  -> commit-ok
-  commit-ok        21  S
-  rollback         30  C  -> rollback-ok
-  rollback-ok      31  S
 
 dtx 100
   select           10  C  -> select-ok
@@ -174,5 +138,8 @@ queue 50
   unbind-ok        51  S
 """
 
-AMQP_0_8 = ProtocolSpec("0-8", STANDARD, QPID, RABBITMQ)
+PUBLISHED = ProtocolSpec("0-8", PUBLISHED_0_9_1, DIFFERENCES)
+"""The document alone. 0-9 is written as its differences from it."""
+
+AMQP_0_8 = ProtocolSpec("0-8", PUBLISHED, QPID, RABBITMQ)
 """What Harebell speaks as 0-8."""

@@ -10,7 +10,7 @@ from harebell.wire.v09.extensions import TABLES
 from harebell.wire.v09.rabbitmq import EXTENSIONS
 from harebell.wire.v09.spec import ProtocolSpec
 
-STANDARD = """
+TABLE = """
 connection 10
   start           10  S   -> start-ok: octet version-major version-minor, table server-properties,
                           longstr mechanisms locales
@@ -89,5 +89,8 @@ tx 90
   rollback-ok     31  S
 """
 
-AMQP_0_9_1 = ProtocolSpec("0-9-1", STANDARD, EXTENSIONS, *TABLES)
+PUBLISHED = ProtocolSpec("0-9-1", TABLE)
+"""The standard alone. 0-8 is written as its differences from it."""
+
+AMQP_0_9_1 = ProtocolSpec("0-9-1", PUBLISHED, EXTENSIONS, *TABLES)
 """What Harebell speaks as 0-9-1."""

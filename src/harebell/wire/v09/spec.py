@@ -10,8 +10,14 @@ A table has a line per class and, indented, a line per method; deeper indentatio
                      C the client sends it, S the server, CS both
 
 `+content` before them says that a content follows. The field `_` is reserved: it is written
-as zero or empty, and ignored when read. `#` begins a comment. A method that stands in a table laid
-over another replaces the one below.
+as zero or empty, and ignored when read. `#` begins a comment.
+
+A version may be written as its differences from another. Its table is then laid over the other
+version: a method that stands in both replaces the one below, and lines with `-` remove:
+
+    - test dtx                                  two classes, with all their methods
+    queue 50
+      - unbind unbind-ok                        two methods of the class queue
 
 On the wire a method is class id, method id, fields (AMQP 0-9-1 4.2.4). Neighbouring bits share
 octets, eight to an octet from the lowest bit up (4.2.5.2).
@@ -28,6 +34,9 @@ from harebell.wire.v09.methods import METHODS, Method
 
 RESERVED = ""
 """Attribute of a reserved field."""
+
+REMOVE = "-"
+"""Begins a line that removes what the version below has."""
 
 _HEAD = 4
 _ATTRIBUTES = {
@@ -198,26 +207,51 @@ class ProtocolSpec:
 
     Args:
         version: for example "0-9-1".
-        tables: the version's table, and those laid over it.
+        layers: a table or the version to begin with, and the tables laid over it.
         types: what the tables may use as data types, by name.
 
     Raises:
         ValueError: a table that cannot be read.
     """
 
-    def __init__(self, version: str, *tables: str, types: Mapping[str, Domain] = DOMAINS) -> None:
+    def __init__(
+        self, version: str, *layers: ProtocolSpec | str, types: Mapping[str, Domain] = DOMAINS
+    ) -> None:
         self.version = version
-        self._classes: dict[int, str] = {}
         self._by_name: dict[str, MethodSpec] = {}
-        for table in tables:
-            for class_name, class_id, line in _method_lines(table):
-                self._classes[class_id] = class_name
-                spec = _read_method(class_name, class_id, line, types)
-                self._by_name[spec.name] = spec
-        self._by_head = {spec.head: spec for spec in self._by_name.values()}
-        self._by_type = {spec.type: spec for spec in self._by_name.values()}
+        for layer in layers:
+            if isinstance(layer, ProtocolSpec):
+                self._by_name |= {spec.name: spec for spec in layer.methods}
+            else:
+                self._lay(layer, types)
+        specs = self._by_name.values()
+        self._classes = {spec.class_id: spec.name.partition(".")[0] for spec in specs}
+        self._by_head = {spec.head: spec for spec in specs}
+        self._by_type = {spec.type: spec for spec in specs}
         if len(self._by_head) != len(self._by_name):
             raise ValueError(f"the tables of {version} give one number to two methods")
+
+    def _lay(self, table: str, types: Mapping[str, Domain]) -> None:
+        """Add, replace and remove what a table says."""
+        for class_name, class_id, line in _lines(table):
+            if line.startswith(REMOVE):
+                for name in line.removeprefix(REMOVE).split():
+                    self._remove(f"{class_name}.{name}" if class_name else f"{name}.")
+            else:
+                spec = _read_method(class_name, class_id, line, types)
+                self._by_name[spec.name] = spec
+
+    def _remove(self, removed: str) -> None:
+        """Remove one method, or all methods of a class if it ends in a dot."""
+        if removed.endswith("."):
+            names = [name for name in self._by_name if name.startswith(removed)]
+        else:
+            names = [name for name in self._by_name if name == removed]
+        if not names:
+            what = removed.rstrip(".")
+            raise ValueError(f"the tables of {self.version} remove {what}, which is not there")
+        for name in names:
+            del self._by_name[name]
 
     def __repr__(self) -> str:
         return f"<AMQP {self.version}, {len(self._by_name)} methods>"
@@ -282,8 +316,11 @@ class ProtocolSpec:
         return spec
 
 
-def _method_lines(table: str) -> Iterator[tuple[str, int, str]]:
-    """Class name, class id and the joined-up line of every method in a table."""
+def _lines(table: str) -> Iterator[tuple[str, int, str]]:
+    """Class name, class id and the joined-up line of every method in a table.
+
+    A line that removes methods has their class too; one that removes classes has "" and 0.
+    """
     class_name, class_id, line = "", 0, ""
     for raw in table.splitlines():
         text = raw.partition("#")[0].rstrip()
@@ -298,6 +335,8 @@ def _method_lines(table: str) -> Iterator[tuple[str, int, str]]:
             line = ""
         if indent:
             line = text.strip()
+        elif text.startswith(REMOVE):
+            class_name, class_id, line = "", 0, text
         else:
             class_name, number = text.split()
             class_id = int(number)

@@ -85,6 +85,21 @@ def test_a_table_laid_over_another_replaces_and_adds_methods():
     assert spec.named("queue.declare").class_id == 50
 
 
+def test_a_table_laid_over_a_version_removes_methods_and_classes(small: ProtocolSpec):
+    over = "- queue\nbasic 60\n  - get-ok get-empty\n  get 70 C\n"
+    spec = ProtocolSpec("test", small, over)
+    assert [method.name for method in spec.methods] == ["basic.publish", "basic.get", "basic.ack"]
+    assert spec.named("basic.ack") is small.named("basic.ack")
+    assert small.named("basic.get-ok").has_content
+    with pytest.raises(ProtocolError, match="unknown class id 50"):
+        spec.method(50, 10)
+
+
+def test_the_number_of_a_removed_class_is_free(small: ProtocolSpec):
+    spec = ProtocolSpec("test", small, "- queue\ntx 50\n  select 10 C\n")
+    assert spec.method(50, 10).name == "tx.select"
+
+
 def test_methods_are_listed_by_their_numbers(small: ProtocolSpec):
     numbers = [(spec.class_id, spec.method_id) for spec in small.methods]
     assert numbers == sorted(numbers)
@@ -107,6 +122,8 @@ def test_nine_bits_take_two_octets():
         ("queue 50\n  purge 30 C: integer queue\n", "unknown data type 'integer'"),
         ("queue 50\n  purge 30 C => purge-ok\n", "cannot read '=> purge-ok'"),
         ("queue 50\n  purge 30 C\n  delete 30 C\n", "one number to two methods"),
+        ("queue 50\n  - purge\n", "remove queue.purge, which is not there"),
+        ("- queue\n", "remove queue, which is not there"),
     ],
 )
 def test_a_faulty_table_is_refused_with_the_reason(table: str, why: str):
