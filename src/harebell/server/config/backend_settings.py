@@ -83,16 +83,24 @@ def scope_aliases(value: Any) -> dict[str, tuple[str, ...]]:
 _milliseconds = whole(1, _MAX_MS)
 
 BACKEND_SETTINGS = (
-    Setting("auth_backends", backend_entries, "Backends of users, in the order of asking."),
+    Setting(
+        "auth_backends",
+        backend_entries,
+        "Backends of users, in the order of asking; without it internal alone.",
+    ),
     Setting(
         "auth_http_http_method",
         choice("get", "post"),
         "How the backend http sends its questions; post keeps passwords out of addresses.",
     ),
     Setting("auth_http_user_path", web_address, "Where it asks about users and passwords."),
-    Setting("auth_http_vhost_path", web_address, "Where it asks who may open a virtual host."),
+    Setting(
+        "auth_http_vhost_path", web_address, "Where it asks whether a user may open a virtual host."
+    ),
     Setting("auth_http_resource_path", web_address, "Where it asks about queues and exchanges."),
-    Setting("auth_http_topic_path", web_address, "Where it asks about routing keys."),
+    Setting(
+        "auth_http_topic_path", web_address, "Where it asks about routing keys at topic exchanges."
+    ),
     Setting("auth_http_request_timeout", _milliseconds, "Milliseconds that an answer may take."),
     Setting(
         "auth_http_connection_timeout",
@@ -127,7 +135,7 @@ BACKEND_SETTINGS = (
     Setting(
         "auth_cache_cache_ttl",
         whole(1, COUNT_MAX),
-        "For how many milliseconds.",
+        "For how many milliseconds it remembers them.",
     ),
     Setting("auth_cache_cache_refusals", switch, "Whether it remembers refusals, too."),
     Setting(
@@ -150,11 +158,13 @@ BACKEND_SETTINGS = (
         names,
         "Claims that name the user, before sub and client_id.",
     ),
-    Setting("auth_oauth2_verify_aud", switch, "Whether the audience of a token is checked."),
+    Setting(
+        "auth_oauth2_verify_aud", switch, "Whether the audience of a token (claim aud) is checked."
+    ),
     Setting(
         "auth_oauth2_issuer",
         optional(web_address),
-        "Who has to have issued tokens; its metadata name the keys.",
+        "Who has to have issued tokens (claim iss); its metadata name the keys.",
     ),
     Setting(
         "auth_oauth2_discovery_endpoint_path",
@@ -169,14 +179,18 @@ BACKEND_SETTINGS = (
     Setting(
         "auth_oauth2_signing_keys",
         signing_keys,
-        "PEM files with public keys that verify tokens, by the ids of the keys.",
+        "PEM files with public keys or certificates, by the kid of tokens.",
     ),
     Setting(
         "auth_oauth2_default_key",
         optional(text),
-        "Id of the key for tokens that name none.",
+        "Id of the key for tokens without kid.",
     ),
-    Setting("auth_oauth2_algorithms", algorithms, "Algorithms of signatures that are accepted."),
+    Setting(
+        "auth_oauth2_algorithms",
+        algorithms,
+        "Algorithms of signatures that are accepted; without it all.",
+    ),
     Setting(
         "auth_oauth2_scope_aliases",
         scope_aliases,
@@ -190,7 +204,7 @@ BACKEND_SETTINGS = (
     Setting(
         "auth_oauth2_https_peer_verification",
         choice("verify_peer", "verify_none"),
-        "Whether its certificate is verified.",
+        "Whether the certificate of that server is verified.",
     ),
     Setting(
         "auth_oauth2_https_hostname_verification",

@@ -98,7 +98,10 @@ def _log_output(output: str, where: str) -> tuple[Setting, ...]:
     """Return the settings of the format of one output of the log."""
     return (
         Setting(
-            f"log_{output}_level", optional(_level), f"Least important line {where}.", reloads=True
+            f"log_{output}_level",
+            optional(_level),
+            f"Least important line {where}; without it log_level.",
+            reloads=True,
         ),
         Setting(
             f"log_{output}_formatter",
@@ -134,7 +137,7 @@ def _log_output(output: str, where: str) -> tuple[Setting, ...]:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("host", address, "Address to listen on."),
+    Setting("host", address, "Address to listen on; 0.0.0.0 or :: for all."),
     Setting(
         "port",
         port_or_none,
@@ -150,26 +153,38 @@ SETTINGS: tuple[Setting, ...] = (
         switch,
         "Whether connections of AMQP begin with a PROXY header of a load balancer.",
     ),
-    Setting("node_name", text, "Name of the broker, as name@host."),
-    Setting("cluster_name", text, "Name of the cluster that clients and tools are shown."),
+    Setting(
+        "node_name", text, "Name of the broker; without it harebell@ and the name of the machine."
+    ),
+    Setting(
+        "cluster_name",
+        text,
+        "Name that clients and tools are shown; without it that of the broker.",
+    ),
     Setting("cluster_tags", texts, "Tags of the cluster, for tools."),
     Setting("node_tags", texts, "Tags of the broker, for tools."),
-    Setting("data_dir", directory, "Directory for everything the broker keeps."),
+    Setting("data_dir", directory, "Directory for all data of the broker."),
     Setting("tls_port", whole(0, PORT_MAX), "Port for AMQP over TLS; without it there is no TLS."),
-    Setting("tls_host", address, "Address to listen on for TLS, if that is not host."),
+    Setting("tls_host", address, "Address to listen on for TLS; without it host."),
     Setting("tls_cert", pem_file, "Certificate chain of the broker (PEM).", reloads=True),
     Setting("tls_key", pem_file, "Private key of the certificate (PEM).", reloads=True),
     Setting(
         "tls_ca",
         pem_file,
-        "Authorities that client certificates are checked against (PEM).",
+        "Authorities that may issue client certificates (PEM).",
         reloads=True,
     ),
-    Setting("tls_key_password", text, "Passphrase of that key.", secret=True, reloads=True),
+    Setting(
+        "tls_key_password",
+        text,
+        "Passphrase of tls_key, if the key is encrypted.",
+        secret=True,
+        reloads=True,
+    ),
     Setting(
         "tls_key_password_file",
         password_file,
-        "File with the passphrase of that key.",
+        "File with the passphrase of tls_key.",
         reloads=True,
     ),
     Setting(
@@ -181,13 +196,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "tls_fail_if_no_peer_cert",
         switch,
-        "Turn clients away that show no certificate.",
+        "Whether a client needs a certificate that tls_ca verifies.",
         reloads=True,
     ),
     Setting(
-        "tls_min_version", choice("tlsv1.2", "tlsv1.3"), "Oldest version of TLS.", reloads=True
+        "tls_min_version",
+        choice("tlsv1.2", "tlsv1.3"),
+        "Oldest version of TLS that is accepted.",
+        reloads=True,
     ),
-    Setting("tls_ciphers", ciphers, "Ciphers of TLS 1.2, as OpenSSL writes them.", reloads=True),
+    Setting(
+        "tls_ciphers",
+        ciphers,
+        "Ciphers of TLS 1.2, as OpenSSL writes them; without it Python's default.",
+        reloads=True,
+    ),
     Setting(
         "tls_login_from",
         choice(*LOGIN_NAMES),
@@ -198,34 +221,46 @@ SETTINGS: tuple[Setting, ...] = (
         whole(0, PORT_MAX),
         "Port of the HTTP API, 0 for none; by default 15672, and none with port 0.",
     ),
-    Setting("management_host", address, "Address of the HTTP API."),
+    Setting("management_host", address, "Address of the HTTP API; 0.0.0.0 or :: for all."),
     Setting(
         "management_tls_port",
         whole(0, PORT_MAX),
         "Port of the HTTP API over TLS, with the certificate of tls_cert; 0 for none.",
     ),
-    Setting("management_path_prefix", path_prefix, "Start of all its paths, such as /rabbit."),
+    Setting(
+        "management_path_prefix",
+        path_prefix,
+        "Start of all paths of the HTTP API, such as /rabbit.",
+    ),
     Setting(
         "management_body_max_bytes",
         size(1, limits.HTTP_BODY_MAX_BYTES),
-        "Largest body of a request to it, in octets.",
+        "Largest body of a request to the HTTP API.",
         reloads=True,
     ),
     Setting(
         "management_cors_allow_origins",
         origins,
-        "Origins whose pages may use it, with commas between them; * for all.",
+        "Origins of pages that may use the HTTP API, with commas; * for all.",
         reloads=True,
     ),
     Setting(
         "management_cors_max_age",
         whole(0, COUNT_MAX),
-        "Seconds that browsers may remember that they may.",
+        "Seconds that browsers may keep the answer of a preflight request.",
         reloads=True,
     ),
-    Setting("management_csp_policy", header, "Its header content-security-policy.", reloads=True),
     Setting(
-        "management_hsts_policy", header, "Its header strict-transport-security.", reloads=True
+        "management_csp_policy",
+        header,
+        "Header content-security-policy of the HTTP API; empty for none.",
+        reloads=True,
+    ),
+    Setting(
+        "management_hsts_policy",
+        header,
+        "Header strict-transport-security of the HTTP API.",
+        reloads=True,
     ),
     Setting(
         "management_rates_mode",
@@ -258,7 +293,7 @@ SETTINGS: tuple[Setting, ...] = (
         whole(0, PORT_MAX),
         "Port of metrics and probes, 0 for none; by default 15692, and none with port 0.",
     ),
-    Setting("metrics_host", address, "Address of the metrics and probes."),
+    Setting("metrics_host", address, "Address of metrics and probes; 0.0.0.0 or :: for all."),
     Setting(
         "metrics_tls_port",
         whole(0, PORT_MAX),
@@ -267,25 +302,25 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "metrics_per_object",
         switch,
-        "Give a sample for each queue, channel and connection at /metrics, not sums.",
+        "Whether /metrics has a sample for each queue, channel and connection, not sums.",
         reloads=True,
     ),
     Setting(
         "auth_mechanisms",
         mechanisms,
-        "SASL mechanisms that clients may log in with, where they can succeed.",
+        "SASL mechanisms that clients may use; without it all except CRAM-MD5.",
     ),
     *BACKEND_SETTINGS,
     Setting(
         "password_hashing_module",
         choice(*PASSWORD_HASHING),
-        "How passwords that are set are hashed.",
+        "How new passwords are hashed.",
         reloads=True,
     ),
     Setting(
         "anonymous_login_user",
         text,
-        "User of logins with SASL ANONYMOUS; without it they are refused.",
+        "User of logins with SASL ANONYMOUS; without it they are not offered.",
         reloads=True,
     ),
     Setting(
@@ -356,7 +391,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "frame_max",
         size(limits.FRAME_MIN_BYTES, limits.MESSAGE_MAX_BYTES),
-        "Largest frame, in octets.",
+        "Largest frame.",
         reloads=True,
     ),
     Setting(
@@ -368,19 +403,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "heartbeat",
         whole(0, SHORT_MAX),
-        "Seconds between heartbeats; 0 turns them off.",
+        "Seconds between heartbeats that the broker proposes; 0 proposes none.",
         reloads=True,
     ),
     Setting(
         "handshake_timeout_seconds",
         seconds(TIMEOUT_MIN_SECONDS, TIMEOUT_MAX_SECONDS),
-        "Seconds that a client has to log in.",
+        "Seconds from connecting to connection.open, the TLS handshake included.",
         reloads=True,
     ),
     Setting(
         "shutdown_grace_seconds",
         seconds(0.0, TIMEOUT_MAX_SECONDS),
-        "Seconds that clients have to read what is left when the broker stops.",
+        "Seconds that clients have to read pending output when the broker stops.",
         reloads=True,
     ),
     Setting(
@@ -397,25 +432,25 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "memory_high_watermark",
         watermark,
-        "Memory for queued messages above which publishers wait.",
+        "Memory of queued messages above which publishers are blocked.",
         reloads=True,
     ),
     Setting(
         "disk_free_limit",
         free_space,
-        "Free disk space below which publishers wait; 0 for no limit.",
+        "Free disk space below which publishers are blocked; 0 for no limit.",
         reloads=True,
     ),
     Setting(
         "stage_user_limit",
         _STAGED,
-        "Octets that a user may stage; 0: half of the room.",
+        "Bytes that a user may stage; 0 for half of the room.",
         reloads=True,
     ),
     Setting(
         "stage_vhost_limit",
         _STAGED,
-        "The same in a vhost; 0: three quarters of the room.",
+        "Bytes that all users of a vhost may stage; 0 for three quarters of the room.",
         reloads=True,
     ),
     Setting(
@@ -452,23 +487,23 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "segment_bytes",
         size(limits.SEGMENT_MIN_BYTES, limits.SEGMENT_MAX_BYTES),
-        "Size of the files that a queue's messages are kept in.",
+        "Size of the files that the messages of a queue are kept in.",
     ),
     Setting(
         "stream_segment_bytes",
         size(limits.SEGMENT_MIN_BYTES, limits.SEGMENT_MAX_BYTES),
-        "The same for streams.",
+        "Size of the files that the messages of a stream are kept in.",
     ),
     Setting(
         "message_max_bytes",
         size(1, limits.BODY_HARD_MAX_BYTES),
-        "Largest message body, in octets.",
+        "Largest message body.",
         reloads=True,
     ),
     Setting(
         "load_definitions",
         definitions,
-        "Definitions (JSON) that are taken in at every start, before anybody connects.",
+        "File of definitions (JSON) that is imported at every start, before clients.",
     ),
     Setting(
         "definitions_import_backend",
@@ -481,22 +516,26 @@ SETTINGS: tuple[Setting, ...] = (
         "URL of definitions, with https; it may have a user and a password.",
         secret=True,
     ),
-    Setting("definitions_tls_ca", pem_file, "Authorities of its server (PEM)."),
-    Setting("definitions_tls_cert", pem_file, "Certificate that its server is shown (PEM)."),
+    Setting(
+        "definitions_tls_ca",
+        pem_file,
+        "Authorities of the server of that URL (PEM); without it those of the system.",
+    ),
+    Setting("definitions_tls_cert", pem_file, "Certificate that this server is shown (PEM)."),
     Setting("definitions_tls_key", pem_file, "Private key of that certificate (PEM)."),
     Setting("definitions_tls_key_password", text, "Passphrase of that key.", secret=True),
     Setting(
         "definitions_tls_verify",
         choice("verify_peer", "verify_none"),
-        "Whether the certificate of its server is checked.",
+        "Whether the certificate of this server is checked.",
     ),
     Setting(
         "definitions_skip_if_unchanged",
         switch,
-        "Whether definitions that were loaded before are not loaded again.",
+        "Whether definitions that an earlier start has loaded are not loaded again.",
     ),
-    Setting("compat_product", text, "Product name that clients get."),
-    Setting("compat_version", version, "Version of that product."),
+    Setting("compat_product", text, "Product name that clients get in connection.start."),
+    Setting("compat_version", version, "Version of that product in connection.start."),
     Setting(
         "message_interceptors_incoming_set_header_timestamp_overwrite",
         switch,
@@ -530,8 +569,18 @@ SETTINGS: tuple[Setting, ...] = (
         reloads=True,
     ),
     *_log_output("console", "on the console"),
-    Setting("log_dir", directory, "Directory of log_file.", reloads=True),
-    Setting("log_file", optional(text), "File that the log is written to, too.", reloads=True),
+    Setting(
+        "log_dir",
+        directory,
+        "Directory of log_file; without it log in the data directory.",
+        reloads=True,
+    ),
+    Setting(
+        "log_file",
+        optional(text),
+        "Name or path of a file that the log is written to; none for no file.",
+        reloads=True,
+    ),
     *_log_output("file", "in the file"),
     Setting(
         "log_file_rotation_size",
@@ -548,7 +597,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "log_file_rotation_count",
         whole(0, 100_000),
-        "How many rotated files are kept.",
+        "How many rotated files are kept; with 0 the file is emptied instead.",
         reloads=True,
     ),
     Setting(
@@ -596,25 +645,38 @@ SETTINGS: tuple[Setting, ...] = (
     *_log_output("syslog", "in syslog"),
     Setting("log_journald", switch, "Whether the log is sent to systemd's journal.", reloads=True),
     Setting(
-        "log_journald_level", optional(_level), "Least important line in the journal.", reloads=True
+        "log_journald_level",
+        optional(_level),
+        "Least important line in the journal; without it log_level.",
+        reloads=True,
     ),
     Setting("log_journald_socket", text, "Socket of the journal.", reloads=True),
     Setting(
         "log_exchange",
         switch,
-        "Publish the log on the exchange amq.rabbitmq.log.",
+        "Whether the log is also published on the exchange amq.rabbitmq.log.",
         reloads=True,
     ),
     *_log_output("exchange", "on that exchange"),
-    Setting("loop", choice("auto", "uvloop", "asyncio"), "Event loop; auto prefers uvloop."),
-    Setting("default_user", text, "User that exists from the start."),
+    Setting(
+        "loop",
+        choice("auto", "uvloop", "asyncio"),
+        "Event loop; auto takes uvloop where it is installed.",
+    ),
+    Setting("default_user", text, "The user of a new data directory."),
     Setting("default_pass", text, "Password of that user.", secret=True),
-    Setting("default_pass_file", password_file, "File with that password."),
-    Setting("default_vhost", text, "Virtual host of that user; it exists from the start."),
+    Setting(
+        "default_pass_file", password_file, "File with that password, instead of default_pass."
+    ),
+    Setting("default_vhost", text, "Virtual host of that user; it is added."),
     Setting("default_user_tags", names, "Tags of that user."),
-    Setting("default_permissions_configure", pattern, "What that user may configure."),
-    Setting("default_permissions_write", pattern, "What that user may write."),
-    Setting("default_permissions_read", pattern, "What that user may read."),
+    Setting(
+        "default_permissions_configure",
+        pattern,
+        "What that user may configure in its virtual host.",
+    ),
+    Setting("default_permissions_write", pattern, "What that user may write there."),
+    Setting("default_permissions_read", pattern, "What that user may read there."),
     Setting(
         "default_users",
         rows(

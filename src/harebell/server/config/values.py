@@ -137,7 +137,7 @@ def _byte_count(value: Any) -> int | None:
 
 def size(low: int, high: int) -> Reader:
     """Return a reader of sizes in bytes, plain or with a unit."""
-    allowed = f"must be a size from {low} to {high} octets, such as {high} or 128KiB"
+    allowed = f"must be a size from {low} to {high} octets, such as 128KiB"
 
     def read(value: Any) -> int:
         byte_count = _byte_count(value)

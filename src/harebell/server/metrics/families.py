@@ -10,8 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harebell.server.metrics.groups import connections, exchanges, node, queues, storage
-from harebell.server.metrics.groups.totals import CHURN, LOGIN_SOURCES, LOGINS
+from harebell.server.metrics.groups import (
+    connections,
+    exchanges,
+    node,
+    queues,
+    storage,
+    totals,
+)
 from harebell.server.metrics.text import Metric, Row, Value
 
 if TYPE_CHECKING:
@@ -25,6 +31,11 @@ if TYPE_CHECKING:
 RABBITMQ = "rabbitmq_"
 CLUSTER = "rabbitmq_cluster_"
 HAREBELL = "harebell_"
+_QUEUE = ("vhost", "queue")
+_CHANNEL = ("channel",)
+_EXCHANGE = ("vhost", "exchange")
+_PROTOCOL = ("protocol",)
+_LETTERS = ("queue_type", "dead_letter_strategy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +70,29 @@ class Section(NamedTuple):
         prefix: RABBITMQ, CLUSTER or HAREBELL.
         metrics: the names, types and texts of its families.
         rows: returns the objects with their values.
+        labels: the names of the labels of these objects.
     """
 
     prefix: str
     metrics: tuple[Metric, ...]
     rows: Callable[[Selection], Iterator[Row | None]]
+    labels: tuple[str, ...] = ()
 
 
 def _of_queues(
     prefix: str, metrics: tuple[Metric, ...], values: Callable[[Queue], tuple[Value, ...]]
 ) -> Section:
-    return Section(prefix, metrics, lambda chosen: queues.rows(chosen.queues(), values))
+    return Section(prefix, metrics, lambda chosen: queues.rows(chosen.queues(), values), _QUEUE)
 
 
 def _of_connections(
     prefix: str, metrics: tuple[Metric, ...], values: Callable[[BaseConnection], tuple[Value, ...]]
 ) -> Section:
     return Section(
-        prefix, metrics, lambda chosen: connections.connection_rows(chosen.source, values)
+        prefix,
+        metrics,
+        lambda chosen: connections.connection_rows(chosen.source, values),
+        _CHANNEL,
     )
 
 
@@ -87,6 +103,7 @@ def _of_channels(
         prefix,
         metrics,
         lambda chosen: connections.channel_rows(chosen.source, chosen.vhosts, values),
+        _CHANNEL,
     )
 
 
@@ -94,10 +111,20 @@ _COARSE = _of_queues(RABBITMQ, queues.COARSE, queues.coarse)
 _CONSUMERS = _of_queues(RABBITMQ, queues.CONSUMERS, queues.consumers)
 _PUBLISHED = _of_queues(RABBITMQ, queues.PUBLISHED, queues.published)
 _DELIVERY = _of_queues(RABBITMQ, queues.DELIVERY, queues.delivery)
-_INFO = Section(RABBITMQ, queues.INFO, lambda chosen: queues.info_rows(chosen.queues()))
+_INFO = Section(
+    RABBITMQ,
+    queues.INFO,
+    lambda chosen: queues.info_rows(chosen.queues()),
+    (*_QUEUE, "queue_type", "durable"),
+)
 _DELAYED = _of_queues(HAREBELL, queues.DELAYED, queues.delayed)
 _COUNTS = _of_queues(HAREBELL, queues.COUNTS, queues.counts)
-_AGES = Section(HAREBELL, queues.AGES, lambda chosen: queues.age_rows(chosen.queues(), chosen.ages))
+_AGES = Section(
+    HAREBELL,
+    queues.AGES,
+    lambda chosen: queues.age_rows(chosen.queues(), chosen.ages),
+    _QUEUE,
+)
 _TRAFFIC = _of_connections(RABBITMQ, connections.TRAFFIC, connections.traffic)
 _PACKETS = _of_connections(RABBITMQ, connections.PACKETS, connections.packets)
 _CHANNELS = _of_connections(RABBITMQ, connections.CHANNELS, connections.channel_count)
@@ -113,31 +140,46 @@ _CHANNEL_EXCHANGES = Section(
     RABBITMQ,
     connections.CHANNEL_PUBLISHED,
     lambda chosen: connections.exchange_rows(chosen.source, chosen.vhosts),
+    (*_CHANNEL, *_EXCHANGE),
 )
 _CHANNEL_QUEUES = Section(
     RABBITMQ,
     connections.CHANNEL_DELIVERED,
     lambda chosen: connections.queue_rows(chosen.source, chosen.vhosts),
+    (*_CHANNEL, *_QUEUE),
 )
 _EXCHANGES = Section(
     RABBITMQ,
     exchanges.PUBLISHED,
     lambda chosen: exchanges.published_rows(chosen.source, chosen.vhosts),
+    _EXCHANGE,
 )
 _BINDINGS = Section(
     CLUSTER,
     exchanges.BINDINGS,
     lambda chosen: exchanges.binding_rows(chosen.source, chosen.vhosts),
+    (*_EXCHANGE, "type"),
 )
 _NAMES = Section(
-    CLUSTER, exchanges.NAMES, lambda chosen: exchanges.name_rows(chosen.source, chosen.vhosts)
+    CLUSTER,
+    exchanges.NAMES,
+    lambda chosen: exchanges.name_rows(chosen.source, chosen.vhosts),
+    (*_EXCHANGE, "type"),
 )
 _VHOSTS = Section(
-    CLUSTER, exchanges.VHOSTS, lambda chosen: exchanges.vhost_rows(chosen.source, chosen.vhosts)
+    CLUSTER,
+    exchanges.VHOSTS,
+    lambda chosen: exchanges.vhost_rows(chosen.source, chosen.vhosts),
+    ("vhost",),
 )
-_CHURN = Section(RABBITMQ, CHURN, lambda chosen: chosen.totals.churn_rows())
-_LOGINS = Section(RABBITMQ, LOGINS, lambda chosen: chosen.totals.login_rows())
-_LOGIN_SOURCES = Section(RABBITMQ, LOGIN_SOURCES, lambda chosen: chosen.totals.login_source_rows())
+_CHURN = Section(RABBITMQ, totals.CHURN, lambda chosen: chosen.totals.churn_rows())
+_LOGINS = Section(RABBITMQ, totals.LOGINS, lambda chosen: chosen.totals.login_rows(), _PROTOCOL)
+_LOGIN_SOURCES = Section(
+    RABBITMQ,
+    totals.LOGIN_SOURCES,
+    lambda chosen: chosen.totals.login_source_rows(),
+    (*_PROTOCOL, "remote_address", "username"),
+)
 _NODE = Section(RABBITMQ, node.COARSE, lambda chosen: node.coarse_rows(chosen.source))
 _LIMITS = Section(RABBITMQ, node.LIMITS, lambda chosen: node.limit_rows(chosen.source))
 _ALARMS = Section(RABBITMQ, node.ALARMS, lambda chosen: node.alarm_rows(chosen.source))
@@ -191,10 +233,26 @@ PER_OBJECT: tuple[Section, ...] = (
     *(_EXCHANGES, _TRAFFIC, _PACKETS, _CHANNELS, _BLOCKED),
     *(_CHANNEL_STATE, _CHANNEL_PUBLISHED, _CHANNEL_DELIVERED),
 )
-"""What `/metrics/per-object` has instead of sums."""
+"""What `/metrics/per-object` has instead of totals."""
 
 MEMORY_BREAKDOWN: tuple[Section, ...] = (_NODE, _LIMITS, _MEMORY)
 """What `/metrics/memory-breakdown` has."""
+
+OF_THE_BROKER: tuple[Section, ...] = (
+    Section(RABBITMQ, totals.OPEN, lambda chosen: chosen.totals.open_rows()),
+    Section(RABBITMQ, totals.PUBLISHED, lambda chosen: chosen.totals.published_rows(), _PROTOCOL),
+    Section(RABBITMQ, totals.SIZES, lambda chosen: chosen.totals.size_rows(), _PROTOCOL),
+    Section(RABBITMQ, totals.DELIVERED, lambda chosen: chosen.totals.delivered_rows(), _PROTOCOL),
+    Section(RABBITMQ, totals.PEERS, lambda chosen: chosen.totals.peer_rows(), _PROTOCOL),
+    Section(RABBITMQ, totals.LETTERS, lambda chosen: chosen.totals.letter_rows(), _LETTERS),
+    Section(
+        RABBITMQ,
+        totals.LETTERS_STORED,
+        lambda chosen: chosen.totals.letter_stored_rows(),
+        _LETTERS,
+    ),
+)
+"""Messages of the broker as a whole, which every complete endpoint has."""
 
 OF_THE_NODE: tuple[Section, ...] = (
     _CHURN,
@@ -207,4 +265,4 @@ OF_THE_NODE: tuple[Section, ...] = (
     _HEALTH,
     _STORAGE,
 )
-"""What every complete endpoint has."""
+"""What the process uses, which every complete endpoint has."""

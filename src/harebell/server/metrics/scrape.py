@@ -142,19 +142,7 @@ class Scraper:
 
     def _whole(self, chosen: Selection) -> Iterator[bytes]:
         """Yield the metrics of the whole broker."""
-        found = chosen.totals
-        parts: tuple[tuple[tuple[Metric, ...], Iterator[Row]], ...] = (
-            (totals.OPEN, found.open_rows()),
-            (totals.PUBLISHED, found.published_rows()),
-            (totals.SIZES, found.size_rows()),
-            (totals.DELIVERED, found.delivered_rows()),
-            (totals.PEERS, found.peer_rows()),
-            (totals.LETTERS, found.letter_rows()),
-            (totals.LETTERS_STORED, found.letter_stored_rows()),
-        )
-        for metrics, rows in parts:
-            yield from written(RABBITMQ, metrics, rows)
-        for section in families.OF_THE_NODE:
+        for section in (*families.OF_THE_BROKER, *families.OF_THE_NODE):
             yield from written(section.prefix, section.metrics, section.rows(chosen))
 
     def _queue_sums(self, chosen: Selection) -> Iterator[bytes]:

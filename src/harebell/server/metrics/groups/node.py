@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from harebell.server.metrics.source import Source
 
 IDENTITY = (Metric("identity_info", UNTYPED, "1; the labels name the node and the cluster."),)
+IDENTITY_LABELS = (
+    *("rabbitmq_node", "rabbitmq_cluster", "rabbitmq_cluster_permanent_id", "rabbitmq_endpoint"),
+)
 BUILD = (Metric("build_info", UNTYPED, "1; the labels have the versions."),)
+BUILD_LABELS = (
+    *("rabbitmq_version", "prometheus_plugin_version", "prometheus_client_version"),
+    *("erlang_version", "product_name", "product_version"),
+)
 COARSE = (
     Metric("process_open_fds", GAUGE, "Open file descriptors."),
     Metric("process_open_tcp_sockets", GAUGE, "Connections of AMQP."),
@@ -97,13 +104,13 @@ def identity_rows(source: Source, endpoint: str) -> Iterator[Row]:
     """Yield the row of `IDENTITY`; public dashboards join every other metric with it."""
     known = source.broker.global_parameters.values
     node = source.broker.events.node
-    text = labels(
-        rabbitmq_node=node,
-        rabbitmq_cluster=str(known.get("cluster_name", node)),
-        rabbitmq_cluster_permanent_id=str(known.get("internal_cluster_id", "")),
-        rabbitmq_endpoint=endpoint,
+    values = (
+        node,
+        str(known.get("cluster_name", node)),
+        str(known.get("internal_cluster_id", "")),
+        endpoint,
     )
-    yield text, (1,)
+    yield labels(**dict(zip(IDENTITY_LABELS, values, strict=True))), (1,)
 
 
 def build_rows(version: str) -> Iterator[Row]:
@@ -112,15 +119,9 @@ def build_rows(version: str) -> Iterator[Row]:
     Args:
         version: the version that clients of RabbitMQ are shown.
     """
-    text = labels(
-        rabbitmq_version=version,
-        prometheus_plugin_version=version,
-        prometheus_client_version=__version__,
-        erlang_version=f"{platform.python_implementation()} {platform.python_version()}",
-        product_name="Harebell",
-        product_version=__version__,
-    )
-    yield text, (1,)
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    values = (version, version, __version__, python, "Harebell", __version__)
+    yield labels(**dict(zip(BUILD_LABELS, values, strict=True))), (1,)
 
 
 def coarse_rows(source: Source) -> Iterator[Row]:

@@ -1,0 +1,228 @@
+"""Write the tables of the reference that are made from the code: `tools/reference_tables.py`.
+
+    configuration.md   Keys      one row per key of harebell.server.config.settings
+    metrics.md         Metrics   one row per metric of harebell.server.metrics
+    http-api.md        Routes    one row per route of harebell.server.http.routes
+
+Everything in a row comes from the code, but for the notes: what follows `<br>` in the last column
+is written by hand in the page, and stays. A test compares the pages with what this would write.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from difflib import unified_diff
+from pathlib import Path
+
+from harebell.admin.catalog import commands
+from harebell.server.config import Config
+from harebell.server.config.rabbitmq_keys import rabbitmq_names
+from harebell.server.config.setting import Setting
+from harebell.server.config.settings import SETTINGS
+from harebell.server.http.openapi import first_sentence
+from harebell.server.http.routes import routes_of
+from harebell.server.metrics import families
+from harebell.server.metrics.groups import node
+from harebell.server.metrics.text import Metric
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "<br>"
+_NAMES = re.compile(
+    r"(?<![\w/.`])("
+    + "|".join(
+        sorted((s.name for s in SETTINGS if "_" in s.name), key=len, reverse=True),
+    )
+    + r")(?![\w/])"
+)
+_CHOICES = "must be one of "
+_UNITS = {"_seconds": "seconds", "_bytes": "bytes"}
+
+
+def _code(words: Iterable[str]) -> str:
+    return ", ".join([f"`{word}`" for word in words])
+
+
+def allowed(setting: Setting) -> str:
+    """Which values a key takes: what its reader says of one that no key takes."""
+    try:
+        setting.read(object())
+    except ValueError as error:
+        said = str(error).partition("; there is no ")[0]
+    else:
+        raise AssertionError(f"the key {setting.name} takes everything")
+    if said.startswith(_CHOICES):
+        return _code(said.removeprefix(_CHOICES).split(", "))
+    said = said.removeprefix("must be ")
+    before, such_as, example = said.partition(" such as ")
+    if such_as and re.fullmatch(r"[{$][^,()]*([,;].*)?", example) and "}, of" not in example:
+        example, rest = re.fullmatch(r"(.*?)(; .*)?", example).groups()
+        return f"{before} such as `{example}`{rest or ''}"
+    return said.replace("*", "\\*")
+
+
+def default(setting: Setting) -> str:
+    """The default of a key as TOML writes it."""
+    if setting.name == "data_dir":
+        return "`$XDG_DATA_HOME/harebell`, or `~/.local/share/harebell`"
+    value = getattr(Config(), setting.name)
+    if isinstance(value, tuple):
+        value = ",".join(value)
+    if isinstance(value, bool):
+        value = str(value).lower()
+    return "none" if value in (None, "", {}) else f"`{value}`"
+
+
+def meaning(setting: Setting) -> str:
+    """The line of `--help` about a key, with names of keys as code."""
+    said = _NAMES.sub(r"`\1`", setting.help)
+    return re.sub(r"(?<!\S)(\*\S*|\$\w+|\{ .* \})(?=[\s,.;:])", r"`\1`", said)
+
+
+def keys() -> Iterator[list[str]]:
+    """The table of configuration keys."""
+    yield ["key", "values", "default", "reload", "`rabbitmq.conf`", "meaning"]
+    names = rabbitmq_names()
+    for setting in SETTINGS:
+        yield [
+            f"`{setting.name}`",
+            allowed(setting),
+            default(setting),
+            "yes" if setting.reloads else "",
+            _code(names.get(setting.name, ())),
+            meaning(setting),
+        ]
+
+
+def metrics() -> Iterator[list[str]]:
+    """The table of metrics."""
+    yield ["metric", "type", "unit", "labels", "family", "meaning"]
+    for name, found in sorted(every_metric().items()):
+        yield [
+            f"`{name}`",
+            found.metric.kind,
+            unit(name),
+            " or ".join([_code(each) for each in found.labels if each]) or "-",
+            _code(found.families) or "-",
+            found.metric.help,
+        ]
+
+
+def unit(name: str) -> str:
+    """The unit of a metric, which its name ends with; "" for a number of things."""
+    return next((u for end, u in _UNITS.items() if name.removesuffix("_total").endswith(end)), "")
+
+
+class Described:
+    """A metric with where it is.
+
+    Args:
+        metric: its name without a prefix, type and meaning.
+    """
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self.families: list[str] = []
+        self.labels: list[tuple[str, ...]] = []
+
+
+def every_metric() -> dict[str, Described]:
+    """Every metric by its name at `/metrics/per-object`."""
+    found: dict[str, Described] = {}
+
+    def add(prefix: str, of: tuple[Metric, ...], labels: tuple[str, ...], family: str = "") -> None:
+        for metric in of:
+            described = found.setdefault(prefix + metric.name, Described(metric))
+            if family and family not in described.families:
+                described.families.append(family)
+            if labels not in described.labels:
+                described.labels.append(labels)
+
+    add(families.RABBITMQ, node.IDENTITY, node.IDENTITY_LABELS)
+    add(families.RABBITMQ, node.BUILD, node.BUILD_LABELS)
+    for section in (
+        *(families.OF_THE_BROKER + families.PER_OBJECT),
+        *(families.OF_THE_NODE + families.MEMORY_BREAKDOWN),
+    ):
+        add(section.prefix, section.metrics, section.labels)
+    for family, sections in families.FAMILIES.items():
+        for section in sections:
+            add(section.prefix, section.metrics, section.labels, family)
+    return found
+
+
+def routes() -> Iterator[list[str]]:
+    """The table of routes."""
+    yield ["method", "path", "tag", "what it does"]
+    for route in sorted(routes_of(commands()), key=lambda route: (route.path, route.method)):
+        yield [
+            f"`{route.method}`",
+            f"`{route.path}`",
+            route.command.tag or "management",
+            first_sentence(route.command.summary),
+        ]
+
+
+TABLES = (
+    ("configuration.md", "Keys", keys),
+    ("metrics.md", "Metrics", metrics),
+    ("http-api.md", "Routes", routes),
+)
+"""Page, section, and what makes its table."""
+
+
+def _first_cell(line: str) -> str:
+    return line.strip("|").split(" | ")[0].strip()
+
+
+def _lines(table: Iterator[list[str]], before: list[str]) -> Iterator[str]:
+    """The lines of a table, with the notes that its rows have had."""
+    notes = {
+        _first_cell(line): line.partition(NOTE)[2].removesuffix(" |").strip()
+        for line in before
+        if NOTE in line
+    }
+    heading = next(table)
+    yield f"| {' | '.join(heading)} |"
+    yield "|---" * len(heading) + "|"
+    for row in table:
+        note = notes.get(row[0])
+        last = f"{row[-1]}{NOTE}{note}" if note else row[-1]
+        yield " ".join(f"| {' | '.join([*row[:-1], last])} |".split())
+
+
+def written(page: str) -> str:
+    """The text of a page with its tables as the code has them now."""
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    for name, title, make in TABLES:
+        if name != page:
+            continue
+        lines = text.split("\n")
+        begin = lines.index(f"## {title}")
+        first = next(n for n in range(begin, len(lines)) if lines[n].startswith("|"))
+        last = next(n for n in range(first, len(lines)) if not lines[n].startswith("|"))
+        lines[first:last] = _lines(make(), lines[first:last])
+        text = "\n".join(lines)
+    return text
+
+
+def main(arguments: list[str]) -> None:
+    """Write the pages, or print what is different in them."""
+    if arguments not in ([], ["--check"]):
+        sys.exit("harebell: usage: tools/reference_tables.py [--check]")
+    different = False
+    for page in dict.fromkeys(page for page, _, _ in TABLES):
+        path = REFERENCE / page
+        before, now = path.read_text(encoding="utf-8"), written(page)
+        different |= before != now
+        if arguments:
+            print("\n".join(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm="")))
+        else:
+            path.write_text(now, encoding="utf-8")
+    if arguments and different:
+        sys.exit("harebell: the reference is not that of the code: run tools/reference_tables.py")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
