@@ -15,6 +15,7 @@ SECONDS = 15.0
 SERIOUS = ("serious", "critical")
 # Chromium says this about each answer that is an error, also where the page shows it.
 _STATUS = "Failed to load resource"
+_TASK = "ThreadControllerImpl::RunTask"
 
 
 def launched(tool: Playwright) -> Browser:
@@ -87,6 +88,41 @@ class Window:
             if each["impact"] in SERIOUS
             for node in each["nodes"]
         ]
+
+
+@contextmanager
+def worked_ms(page: Page) -> Iterator[list[float]]:
+    """How much CPU time each task of the page takes in the block, the longest first at its end.
+
+    On a machine that is busy with other tests a task also waits for a CPU; that time is not its
+    own, so it does not count.
+    """
+    session = page.context.new_cdp_session(page)
+    events: list[dict[str, Any]] = []
+    ended: list[object] = []
+    session.on("Tracing.dataCollected", lambda part: events.extend(part["value"]))
+    session.on("Tracing.tracingComplete", lambda end: ended.append(end))
+    settings = {"includedCategories": ["toplevel"]}
+    session.send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": settings})
+    tasks: list[float] = []
+    yield tasks
+    session.send("Tracing.end")
+    while not ended:
+        page.wait_for_timeout(20)
+    session.detach()
+    mains = {
+        (each["pid"], each["tid"])
+        for each in events
+        if each["name"] == "thread_name" and each["args"]["name"] == "CrRendererMain"
+    }
+    tasks += sorted(
+        [
+            each["tdur"] / 1000
+            for each in events
+            if each["name"] == _TASK and (each["pid"], each["tid"]) in mains and "tdur" in each
+        ],
+        reverse=True,
+    )
 
 
 @contextmanager

@@ -172,13 +172,41 @@ def test_the_topology_is_walked_by_its_links(shown: Window) -> None:
     picture = page.get_by_role("group", name="Topology")
     for name in ("orders exchange", "orders.eu queue", "dead exchange", "unrouted exchange"):
         expect(picture.get_by_role("link", name=name)).to_be_visible()
-    assert picture.locator(".edge.dead-letter").count() == 1
-    assert picture.locator(".edge.alternate").count() == 1
+    expect(picture.locator(".edge.dead-letter")).to_have_count(1)
+    expect(picture.locator(".edge.alternate")).to_have_count(1)
     picture.get_by_role("link", name="dead exchange").click()
     expect(page.get_by_text("steps from exchange 'dead'")).to_be_visible()
     expect(picture.get_by_role("link", name="orders.us queue")).to_have_count(0)
     picture.get_by_role("link", name="dead exchange").click()
     expect(page.locator("h1")).to_have_text("dead")
+
+
+def test_an_alternate_exchange_of_a_policy_is_in_the_picture_as_one_of_an_argument_is(
+    shown: Window, site: Site
+) -> None:
+    for name in ("front", "behind", "aside"):
+        site.api.done("PUT", f"/api/exchanges/%2F/{name}", {"type": "fanout"})
+    wide = {"pattern": "^front$", "definition": {"alternate-exchange": "aside"}, "priority": 1}
+    policy = {"pattern": "^front$", "definition": {"alternate-exchange": "behind"}, "priority": 2}
+    site.api.done("PUT", "/api/policies/%2F/lost", {**wide, "apply-to": "exchanges"})
+    site.api.done("PUT", "/api/policies/%2F/found", {**policy, "apply-to": "exchanges"})
+    try:
+        shown.show("topology/%2F/exchange/front", "Topology")
+        picture = shown.page.get_by_role("group", name="Topology")
+        line = picture.locator(".edge.alternate")
+        expect(line).to_have_count(1)
+        expect(line.locator("title")).to_have_text("alternate")
+        expect(picture.get_by_role("link", name="behind exchange")).to_be_visible()
+        # The policy of the lower priority is not in force.
+        expect(picture.get_by_role("link", name="aside exchange")).to_have_count(0)
+        site.api.done("DELETE", "/api/policies/%2F/found")
+        shown.page.reload()
+        expect(picture.get_by_role("link", name="aside exchange")).to_be_visible()
+    finally:
+        for name in ("lost", "found"):
+            site.api.ask("DELETE", f"/api/policies/%2F/{name}")
+        for name in ("front", "behind", "aside"):
+            site.api.done("DELETE", f"/api/exchanges/%2F/{name}")
 
 
 def test_messages_are_composed_for_any_exchange(shown: Window) -> None:
