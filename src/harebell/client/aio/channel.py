@@ -25,7 +25,7 @@ from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
 from harebell.client.protocol.shared_channel import SharedChannel, delivered_by_get
-from harebell.client.protocol.v09.channel import CoreChannel as Core
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Channel(SharedChannel):
         core: its protocol state.
     """
 
-    def __init__(self, connection: Connection, core: Core) -> None:
+    def __init__(self, connection: Connection, core: CoreChannel) -> None:
         self.connection = connection
         self._flowing = asyncio.Event()
         super().__init__(connection, core)
@@ -93,7 +93,7 @@ class Channel(SharedChannel):
     publisher_declare = awaited(stages.publisher_declare)
     publisher_forget = awaited(stages.publisher_forget)
 
-    def adopt(self, core: Core) -> None:
+    def adopt(self, core: CoreChannel) -> None:
         """Continue with the state of a recovered connection."""
         super().adopt(core)
         core.on_flow = self._on_flow
@@ -353,7 +353,7 @@ class Channel(SharedChannel):
         self._flowing.set()
 
 
-def _put_back(core: Core, no_ack: bool, call: Call[Got | None]) -> None:
+def _put_back(core: CoreChannel, no_ack: bool, call: Call[Got | None]) -> None:
     if call.error is None and not no_ack and core.state is ChannelPhase.OPEN:
         got = call.value()
         if got is not None:

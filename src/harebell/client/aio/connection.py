@@ -26,32 +26,25 @@ from harebell.client.protocol.call import Call
 from harebell.client.protocol.recovery import (
     Backoff,
     Recovery,
-    recoverable,
     refused,
     replay,
     resend,
     wanted,
 )
-from harebell.client.protocol.reports import Reports
-from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.shared_connection import SharedConnection
 from harebell.client.protocol.v09.channel import CoreChannel as CoreChannel
-from harebell.client.protocol.v09.core import CoreConnection as Core
-from harebell.client.protocol.v09.core import Random, new_core
+from harebell.client.protocol.v09.core import Random
 from harebell.client.url import URL
-from harebell.wire.v09 import extensions
 
 T = TypeVar("T")
 
 
-class Connection:
+class Connection(SharedConnection[Channel]):
     """A connection to a broker. Get one from `connect`.
 
     Attributes:
         blocked: set while the broker blocks publishers, because it is short of memory or disk.
         unblocked: set while it does not.
-        channels: the open channels, by number.
-        recovering: whether the connection was lost and is being restored.
-        on_recovered: called after each recovery.
     """
 
     def __init__(
@@ -62,28 +55,17 @@ class Connection:
         properties: dict[str, Any],
         ssl_context: ssl.SSLContext | None,
     ) -> None:
-        self.url = url
+        super().__init__("aio", url, recovery, rng, properties)
         self._given_context = ssl_context
-        self._reports = Reports("aio", url)
         self._thread = threading.get_ident()
         self.blocked = asyncio.Event()
         self.unblocked = asyncio.Event()
         self.unblocked.set()
-        self.channels: dict[int, Channel] = {}
-        self.buffered = 0
-        self.recovering = False
-        self.on_recovered: Callable[[], None] | None = None
-        self._recovery = recovery
-        self._rng = rng
-        self._properties = properties
-        self._topology = Topology() if recovery is not None else None
         self._loop = asyncio.get_running_loop()
         self._link: AsyncTransport | None = None
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._over = asyncio.Event()
-        self._error: AMQPError | None = None
-        self._closing = False
         self._awaiting = 0
 
     # --- opening --------------------------------------------------------------------------------
@@ -96,12 +78,13 @@ class Connection:
         return self
 
     async def _dial(self) -> AsyncTransport:
-        core = new_core(self.url, self._loop.time(), self._properties, self._rng)
+        # Invalid settings fail before anything is sent.
         context = tls.chosen_context(self.url, self._given_context)
-        return await dial(core, self.url, context)
+        return await dial(self._new_core(self._loop.time()), self.url, context)
 
     def _use(self, link: AsyncTransport) -> None:
         self._link = link
+        self._core = link.core
         self.recovering = False
         link.on_read = self._throttle
         link.core.on_blocked = self._on_blocked
@@ -117,8 +100,7 @@ class Connection:
                 AMQP has confirms.
         """
         await self.usable()
-        keep = self._recovery is not None and self._recovery.resend
-        core = await self.finish(self._core.open_channel(confirms=confirms, keep=keep))
+        core = await self.finish(self._core.open_channel(confirms=confirms, keep=self._resends))
         channel = Channel(self, core)
         self.channels[core.number] = channel
         return channel
@@ -130,43 +112,9 @@ class Connection:
     # --- state ----------------------------------------------------------------------------------
 
     @property
-    def _core(self) -> Core:
-        assert self._link is not None, "the connection was never opened"
-        return self._link.core
-
-    @property
     def is_open(self) -> bool:
         """Whether the connection can be used now."""
         return self._link is not None and not self.recovering and not self._over.is_set()
-
-    @property
-    def blocked_reason(self) -> str | None:
-        """Why the broker blocks publishers."""
-        return self._core.blocked
-
-    @property
-    def server_properties(self) -> dict[str, Any]:
-        """The server properties of the broker."""
-        return self._core.server_properties
-
-    @property
-    def extensions(self) -> dict[str, int]:
-        """Harebell's protocol extensions that the broker supports, and their versions."""
-        return extensions.announced(self._core.server_properties)
-
-    @property
-    def frame_max(self) -> int:
-        """Negotiated maximum frame size, in bytes."""
-        return self._core.frame_max
-
-    @property
-    def heartbeat(self) -> int:
-        """Negotiated heartbeat interval, in seconds, 0 for none."""
-        return self._core.heartbeat
-
-    def name_now(self, queue: str) -> str:
-        """Return the present name of a queue that the broker had named before a recovery."""
-        return queue if self._topology is None else self._topology.name_now(queue)
 
     async def wait_closed(self) -> None:
         """Wait until the connection is closed; raise its error unless this program closed it."""
@@ -175,12 +123,6 @@ class Connection:
             raise self._error.with_traceback(None)
 
     # --- for channels ---------------------------------------------------------------------------
-
-    def survives(self, error: AMQPError | None) -> bool:
-        """True if the connection recovers from this error, or is recovering already."""
-        if self._recovery is None or self._closing or self._over.is_set():
-            return False
-        return self.recovering or recoverable(error)
 
     def check_thread(self) -> None:
         """Check that this is the thread of the connection's event loop.
@@ -244,21 +186,6 @@ class Connection:
         with contextlib.suppress(RuntimeError):
             # Another thread may close the loop at any time.
             self._loop.call_soon_threadsafe(action)
-
-    def remove_channel(self, number: int) -> None:
-        """Remove a channel that the broker has closed."""
-        self.channels.pop(number, None)
-
-    def forget_channel(self, number: int) -> None:
-        """Remove a channel that the program has closed, possibly while disconnected."""
-        self.channels.pop(number, None)
-        if self._topology is not None:
-            self._topology.forget_channel(number)
-
-    def forget_consumer(self, number: int, tag: str) -> None:
-        """Cancel a consumer that the program dropped without cancelling it."""
-        if self._topology is not None:
-            self._topology.forget_consumer(number, tag)
 
     @property
     def congested(self) -> bool:

@@ -113,16 +113,8 @@ class Consumer(AsyncIterator[Delivery]):
             if not inbox.ended and channel.core.state is ChannelPhase.OPEN:
                 await channel.connection.finish(channel.core.cancel(self.tag))
             inbox.finish(None)
-        self._put_back()
-
-    def _put_back(self) -> None:
-        channel = self._channel
-        channel.inboxes.discard(self._inbox)
-        items = self._inbox.take_all()
-        if not self._inbox.no_ack and channel.core.state is ChannelPhase.OPEN:
-            for item in items:
-                channel.core.nack(item[0], requeue=True)
-            channel.connection.touch()
+        channel.put_back(inbox)
+        channel.connection.touch()
 
     async def __aenter__(self) -> Consumer:
         return await self.start()
@@ -183,17 +175,12 @@ class Consumer(AsyncIterator[Delivery]):
     @staticmethod
     def _abandon_in(channel: Channel, inbox: Inbox, tag: str) -> Callable[[], None]:
         def abandon() -> None:
-            channel.inboxes.discard(inbox)
             inbox.finish(None)
+            channel.put_back(inbox)
             channel.connection.forget_consumer(channel.number, tag)
-            items = inbox.take_all()
-            if channel.core.state is not ChannelPhase.OPEN:
-                return
-            if not inbox.no_ack:
-                for item in items:
-                    channel.core.nack(item[0], requeue=True)
-            channel.core.abandon(tag)
-            channel.connection.touch()
+            if channel.core.state is ChannelPhase.OPEN:
+                channel.core.abandon(tag)
+                channel.connection.touch()
 
         return abandon
 

@@ -79,18 +79,9 @@ class Requester:
             if channel is not None and channel.is_open:
                 return channel
             channel = await self.connection.channel()
-            # Do not resend requests after a recovery: no call waits for their replies.
-            channel.core.confirms.keep = False
-            channel.on_return = self.requests.returned
             if not self.requests.direct:
                 self._reply_to = (await channel.declare_queue("", exclusive=True)).name
-            core = channel.core
-            tag = core.next_tag()
-            await self.connection.finish(
-                core.consume(
-                    self._reply_to, self.requests.deliver, self.requests.ended, tag=tag, no_ack=True
-                )
-            )
+            await self.connection.finish(self.requests.receive_on(channel, self._reply_to))
             self._channel = channel
             return channel
 

@@ -31,7 +31,7 @@ from harebell.client.protocol.channel_parts import ChannelPhase, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
 from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.shared_channel import SharedChannel, delivered_by_get
-from harebell.client.protocol.v09.channel import CoreChannel as Core
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.verbs import Verbs
 from harebell.wire.v09.frames import FrameSink
 
@@ -65,7 +65,7 @@ class Channel(SharedChannel):
         core: its protocol state.
     """
 
-    def __init__(self, connection: Connection, core: Core) -> None:
+    def __init__(self, connection: Connection, core: CoreChannel) -> None:
         self.connection = connection
         self.sinks: set[Inbox] = set()
         super().__init__(connection, core)
@@ -335,13 +335,6 @@ class Channel(SharedChannel):
         """Reject one delivery by delivery tag (basic.reject)."""
         self.core.reject(tag, requeue=requeue)
         self.connection.flush()
-
-    def put_back(self, inbox: Inbox) -> None:
-        """Requeue messages that were prefetched and not consumed."""
-        items = inbox.take_all()
-        if not inbox.no_ack and self.core.state is ChannelPhase.OPEN:
-            for item in items:
-                self.core.nack(item[0], requeue=True)
 
     # --- the rest -------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import ssl
 import time
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from harebell.base.limits import CLIENT_WRITE_BYTES
@@ -26,22 +25,19 @@ from harebell.client.protocol.recovery import (
     Backoff,
     Recovery,
     Replay,
-    recoverable,
     refused,
     replay,
     resend,
     wanted,
 )
-from harebell.client.protocol.reports import Reports
-from harebell.client.protocol.topology import Topology
-from harebell.client.protocol.v09.core import Random, new_core
+from harebell.client.protocol.shared_connection import SharedConnection
+from harebell.client.protocol.v09.core import Random
 from harebell.client.url import URL
-from harebell.wire.v09 import extensions
 
 T = TypeVar("T")
 
 
-class Connection:
+class Connection(SharedConnection[Channel]):
     """A connection to a broker. Get one from `connect`.
 
     Args:
@@ -52,10 +48,6 @@ class Connection:
         call_timeout: seconds after which a call without an answer raises `CallTimeout`.
         background_heartbeats: whether a thread sends heartbeats between calls.
         ssl_context: TLS settings, instead of those of the address.
-
-    Attributes:
-        channels: the open channels, by number.
-        on_recovered: called after each recovery.
     """
 
     def __init__(
@@ -68,32 +60,20 @@ class Connection:
         background_heartbeats: bool,
         ssl_context: ssl.SSLContext | None,
     ) -> None:
-        self.url = url
+        super().__init__("blocking", url, recovery, rng, properties)
         self._given_context = ssl_context
-        self._reports = Reports("blocking", url)
-        self.channels: dict[int, Channel] = {}
-        self.buffered = 0
-        self.recovering = False
         self.abandoned: list[tuple[Channel, Inbox, str]] = []
-        self.on_recovered: Callable[[], None] | None = None
-        self._recovery = recovery
-        self._rng = rng
-        self._properties = properties
         self._call_timeout = call_timeout
         self._beats = background_heartbeats
         self._beater: Beater | None = None
-        self._topology = Topology() if recovery is not None else None
-        self._error: AMQPError | None = None
-        self._closing = False
         link = self._dial()
         link.core.recorder = self._topology
         self._use(link)
 
     def _dial(self) -> BlockingTransport:
-        # Invalid settings must fail before anything is sent.
+        # Invalid settings fail before anything is sent.
         context = tls.chosen_context(self.url, self._given_context)
-        core = new_core(self.url, time.monotonic(), self._properties, self._rng)
-        return dial(core, self.url, context)
+        return dial(self._new_core(time.monotonic()), self.url, context)
 
     def _use(self, link: BlockingTransport) -> None:
         self._link = link
@@ -112,8 +92,7 @@ class Connection:
                 AMQP has confirms.
         """
         self.usable()
-        keep = self._recovery is not None and self._recovery.resend
-        core = self.finish(self._core.open_channel(confirms=confirms, keep=keep))
+        core = self.finish(self._core.open_channel(confirms=confirms, keep=self._resends))
         channel = Channel(self, core)
         self.channels[core.number] = channel
         return channel
@@ -133,35 +112,6 @@ class Connection:
     def blocked(self) -> bool:
         """Whether the broker blocks publishers (connection.blocked), as of the last read."""
         return self._core.blocked is not None
-
-    @property
-    def blocked_reason(self) -> str | None:
-        """Why the broker blocks publishers."""
-        return self._core.blocked
-
-    @property
-    def server_properties(self) -> dict[str, Any]:
-        """The server properties of the broker."""
-        return self._core.server_properties
-
-    @property
-    def extensions(self) -> dict[str, int]:
-        """Harebell's protocol extensions that the broker supports, and their versions."""
-        return extensions.announced(self._core.server_properties)
-
-    @property
-    def frame_max(self) -> int:
-        """Negotiated maximum frame size, in bytes."""
-        return self._core.frame_max
-
-    @property
-    def heartbeat(self) -> int:
-        """Negotiated heartbeat interval, in seconds, 0 for none."""
-        return self._core.heartbeat
-
-    def name_now(self, queue: str) -> str:
-        """Return the present name of a queue that the broker had named before a recovery."""
-        return queue if self._topology is None else self._topology.name_now(queue)
 
     # --- reading and writing --------------------------------------------------------------------
 
@@ -211,12 +161,6 @@ class Connection:
         if self._core.finished or self._error is not None:
             self._over()
 
-    def survives(self, error: AMQPError | None) -> bool:
-        """True if the connection recovers from this error, or is recovering already."""
-        if self._recovery is None or self._closing or self._error is not None:
-            return False
-        return self.recovering or recoverable(error)
-
     def finish(self, call: Call[T]) -> T:
         """Wait for the answer of a call.
 
@@ -235,26 +179,14 @@ class Connection:
                 self._over()
         return call.value()
 
-    def remove_channel(self, number: int) -> None:
-        """Remove a channel that the broker has closed."""
-        self.channels.pop(number, None)
-
-    def forget_channel(self, number: int) -> None:
-        """Remove a channel that the program has closed, possibly while disconnected."""
-        self.channels.pop(number, None)
-        if self._topology is not None:
-            self._topology.forget_channel(number)
-
     def _drop_abandoned(self) -> None:
         """Cancel the consumers that the program dropped without cancelling them."""
         while self.abandoned:
             channel, inbox, tag = self.abandoned.pop()
-            channel.inboxes.discard(inbox)
             inbox.finish(None)
             channel.put_back(inbox)
             channel.core.abandon(tag)
-            if self._topology is not None:
-                self._topology.forget_consumer(channel.number, tag)
+            self.forget_consumer(channel.number, tag)
 
     # --- the end and recovery -------------------------------------------------------------------
 

@@ -82,7 +82,6 @@ class Consumer(Iterator[Delivery]):
             if not inbox.ended and channel.core.state is ChannelPhase.OPEN:
                 channel.connection.finish(channel.core.cancel(self.tag))
             inbox.finish(None)
-        channel.inboxes.discard(inbox)
         channel.put_back(inbox)
         channel.connection.flush()
 

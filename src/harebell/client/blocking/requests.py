@@ -105,18 +105,9 @@ class Requester:
         if channel is not None and channel.is_open:
             return channel
         channel = self._channel = self.connection.channel()
-        # Do not resend requests after a recovery: no call waits for their replies.
-        channel.core.confirms.keep = False
-        channel.on_return = self.requests.returned
         if not self.requests.direct:
             self._reply_to = channel.declare_queue("", exclusive=True).name
-        core = channel.core
-        tag = core.next_tag()
-        self.connection.finish(
-            core.consume(
-                self._reply_to, self.requests.deliver, self.requests.ended, tag=tag, no_ack=True
-            )
-        )
+        self.connection.finish(self.requests.receive_on(channel, self._reply_to))
         return channel
 
     def close(self) -> None:

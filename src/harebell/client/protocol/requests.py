@@ -17,7 +17,9 @@ from harebell.base.message import Properties
 from harebell.client.errors import AMQPError, CallTimeout, ConnectionLost, PublishReturned
 from harebell.client.message import Body, Delivered, body_bytes, encode_once
 from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel_parts import CoreConsumer
 from harebell.client.protocol.confirms import MANDATORY
+from harebell.client.protocol.shared_channel import SharedChannel
 from harebell.client.protocol.v09.channel import CoreChannel
 
 DIRECT = "amq.rabbitmq.reply-to"
@@ -48,6 +50,17 @@ class Requests:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def receive_on(self, channel: SharedChannel, reply_to: str) -> Call[CoreConsumer]:
+        """Begin to receive replies on a channel that is used for nothing else.
+
+        Requests are not sent again after a recovery: no call waits for their replies any more.
+        """
+        core = channel.core
+        core.confirms.keep = False
+        channel.on_return = self.returned
+        tag = core.next_tag()
+        return core.consume(reply_to, self.deliver, self.ended, tag=tag, no_ack=True)
 
     def send(
         self,

@@ -1,7 +1,9 @@
 """The parts of a channel that the asyncio and the blocking API share: all that does not wait.
 
 Each API has its own methods that wait, because they wait in different ways: asyncio awaits a
-future while other tasks read the socket, the blocking API reads the socket itself.
+future while other tasks read the socket, the blocking API reads the socket itself. So neither is
+the other without `await`, and neither is generated from the other. A test compares the names,
+parameters and descriptions of both.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.v09.channel import CoreChannel
 
 
-class SharedConnection(Protocol):
+class Owner(Protocol):
     """The interface of a channel to its connection."""
 
     def survives(self, error: AMQPError | None) -> bool:
@@ -39,7 +41,7 @@ class SharedChannel:
         on_return: called with each returned message that matches no unconfirmed publish.
     """
 
-    def __init__(self, connection: SharedConnection, core: CoreChannel) -> None:
+    def __init__(self, connection: Owner, core: CoreChannel) -> None:
         self.core = core
         self.inboxes: set[Inbox] = set()
         self.on_return: Callable[[PublishReturned], None] | None = None
@@ -90,6 +92,14 @@ class SharedChannel:
             return False
         core.check_open()
         return True
+
+    def put_back(self, inbox: Inbox) -> None:
+        """Requeue the messages of a consumer that were prefetched and not consumed."""
+        self.inboxes.discard(inbox)
+        items = inbox.take_all()
+        if not inbox.no_ack and self.core.state is ChannelPhase.OPEN:
+            for item in items:
+                self.core.nack(item[0], requeue=True)
 
     def ended(self, error: AMQPError) -> None:
         """Fail everything that waits: the connection has ended."""

@@ -1,0 +1,123 @@
+"""The parts of a connection that the asyncio and the blocking API share: all that does not wait.
+
+Each API has its own methods that open, read, wait and recover, for the reason that
+`harebell.client.protocol.shared_channel` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from harebell.client.errors import AMQPError
+from harebell.client.protocol.recovery import Recovery, recoverable
+from harebell.client.protocol.reports import Reports
+from harebell.client.protocol.shared_channel import SharedChannel
+from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.v09.core import CoreConnection as Core
+from harebell.client.protocol.v09.core import Random, new_core
+from harebell.client.url import URL
+from harebell.wire.v09 import extensions
+
+C = TypeVar("C", bound=SharedChannel)
+
+
+class SharedConnection(Generic[C]):
+    """A connection of either API.
+
+    Args:
+        api: its name in the log.
+        url: the address.
+        recovery: how to recover; None disables recovery.
+        rng: randomness for the delays.
+        properties: added to the client properties.
+
+    Attributes:
+        channels: the open channels, by number.
+        buffered: number of deliveries that were read and not consumed.
+        recovering: whether the connection was lost and is being restored.
+        on_recovered: called after each recovery.
+    """
+
+    _core: Core
+    """The protocol state; another one after a recovery."""
+
+    def __init__(
+        self,
+        api: str,
+        url: URL,
+        recovery: Recovery | None,
+        rng: Random,
+        properties: dict[str, Any],
+    ) -> None:
+        self.url = url
+        self.channels: dict[int, C] = {}
+        self.buffered = 0
+        self.recovering = False
+        self.on_recovered: Callable[[], None] | None = None
+        self._recovery = recovery
+        self._rng = rng
+        self._properties = properties
+        self._reports = Reports(api, url)
+        self._topology = Topology() if recovery is not None else None
+        self._error: AMQPError | None = None
+        self._closing = False
+
+    def _new_core(self, now: float) -> Core:
+        """Return the state of a new attempt to connect."""
+        return new_core(self.url, now, self._properties, self._rng)
+
+    @property
+    def _resends(self) -> bool:
+        """Whether unconfirmed messages are kept and published again after a recovery."""
+        return self._recovery is not None and self._recovery.resend
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """Why the broker blocks publishers."""
+        return self._core.blocked
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        """The server properties of the broker."""
+        return self._core.server_properties
+
+    @property
+    def extensions(self) -> dict[str, int]:
+        """Harebell's protocol extensions that the broker supports, and their versions."""
+        return extensions.announced(self._core.server_properties)
+
+    @property
+    def frame_max(self) -> int:
+        """Negotiated maximum frame size, in bytes."""
+        return self._core.frame_max
+
+    @property
+    def heartbeat(self) -> int:
+        """Negotiated heartbeat interval, in seconds, 0 for none."""
+        return self._core.heartbeat
+
+    def name_now(self, queue: str) -> str:
+        """Return the present name of a queue that the broker had named before a recovery."""
+        return queue if self._topology is None else self._topology.name_now(queue)
+
+    def survives(self, error: AMQPError | None) -> bool:
+        """True if the connection recovers from this error, or is recovering already."""
+        if self._recovery is None or self._closing or self._error is not None:
+            return False
+        return self.recovering or recoverable(error)
+
+    def remove_channel(self, number: int) -> None:
+        """Remove a channel that the broker has closed."""
+        self.channels.pop(number, None)
+
+    def forget_channel(self, number: int) -> None:
+        """Remove a channel that the program has closed, possibly while disconnected."""
+        self.channels.pop(number, None)
+        if self._topology is not None:
+            self._topology.forget_channel(number)
+
+    def forget_consumer(self, number: int, tag: str) -> None:
+        """Do not restore a consumer that the program dropped without cancelling it."""
+        if self._topology is not None:
+            self._topology.forget_consumer(number, tag)

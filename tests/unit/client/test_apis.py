@@ -1,0 +1,94 @@
+"""The asyncio and the blocking API are the same API, but for how they wait."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harebell.client import aio, blocking
+
+ASYNCIO_ONLY = {
+    # It waits for the socket separately, and belongs to an event loop.
+    "Channel": {"ready_to_publish", "written"},
+    "Connection": {
+        *("open", "wait_closed", "waiting", "taken", "touch", "congested", "drain", "later"),
+        "check_thread",
+    },
+    # A subscription of the blocking API is made at once.
+    "Consumer": {"start"},
+}
+BLOCKING_ONLY = {
+    # It reads and writes inside calls, and hands deliveries to sinks.
+    "Channel": {"arrow_batches", "consume_into", "drop_sink"},
+    "Connection": {"abort", "flush", "flush_some", "pump"},
+    # Under asyncio these objects and calls are awaited.
+    "PendingConfirm": {"wait"},
+    "Requester": {"send"},
+}
+CONNECT_BLOCKING_ONLY = {"call_timeout", "background_heartbeats"}
+EVENTS = {"blocked"}
+"""Attributes of instances under asyncio, where a program waits for them."""
+OTHER_TYPES = {("Channel", "publish_many", "items")}
+"""Under asyncio also an asynchronous iterable."""
+OWN_WORDS = {
+    *(("Channel", "consume"), ("Channel", "publish_nowait")),
+    *(("Connection", "finish"), ("Connection", "requester"), ("Connection", "usable")),
+}
+"""Methods whose descriptions name the ways to wait."""
+
+CLASSES = ("Channel", "Connection", "Consumer", "Delivery", "PendingConfirm", "Requester")
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def methods(name: str) -> list[tuple[str, Callable[..., Any], Callable[..., Any]]]:
+    """The methods that a class has in both APIs."""
+    there, here = getattr(aio, name), getattr(blocking, name)
+    both = sorted(public(there) & public(here))
+    pairs = [(each, getattr(there, each), getattr(here, each)) for each in both]
+    return [pair for pair in pairs if inspect.isfunction(pair[1])]
+
+
+def parameters(function: Callable[..., Any], left_out: set[str]) -> list[tuple[str, object, Any]]:
+    found = inspect.signature(function).parameters.values()
+    return [(each.name, each.kind, each.default) for each in found if each.name not in left_out]
+
+
+def types(function: Callable[..., Any]) -> dict[str, str]:
+    found = inspect.signature(function).parameters.values()
+    return {each.name: str(each.annotation) for each in found}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_has_the_same_methods_in_both(name: str) -> None:
+    there, here = public(getattr(aio, name)), public(getattr(blocking, name))
+    assert there - here == ASYNCIO_ONLY.get(name, set())
+    assert here - there - EVENTS == BLOCKING_ONLY.get(name, set())
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_method_takes_the_same_arguments_in_both(name: str) -> None:
+    for method, there, here in methods(name):
+        assert parameters(there, set()) == parameters(here, set()), method
+        other = {word for kind, verb, word in OTHER_TYPES if (kind, verb) == (name, method)}
+        pairs = zip(types(there).items(), types(here).items(), strict=True)
+        assert {word for (word, a), (_, b) in pairs if a != b} == other, method
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_method_is_described_in_the_same_words_in_both(name: str) -> None:
+    different = {
+        (name, method)
+        for method, there, here in methods(name)
+        if inspect.getdoc(there) != inspect.getdoc(here)
+    }
+    assert different == {each for each in OWN_WORDS if each[0] == name}
+
+
+def test_connect_takes_the_same_arguments_in_both() -> None:
+    assert parameters(aio.connect, set()) == parameters(blocking.connect, CONNECT_BLOCKING_ONLY)
