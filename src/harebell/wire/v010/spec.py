@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from harebell.base.errors import ProtocolError
+from harebell.wire.table_lines import table_lines
 from harebell.wire.v010 import types
 from harebell.wire.v010.domains import DOMAINS, Domain
 from harebell.wire.v010.structs import COMPOSITES, Command, Composite, Control
@@ -192,7 +193,7 @@ class ProtocolSpec:
         self.structs: dict[str, CompositeSpec] = {}
         self.controls: dict[str, CompositeSpec] = {}
         self.commands: dict[str, CompositeSpec] = {}
-        for name, code, line in _lines(table):
+        for name, code, line in table_lines(table):
             self.classes[code] = name
             self._take(name, code, line)
         self._by_code = {
@@ -418,25 +419,3 @@ def _outcome(class_name: str, words: list[str]) -> dict[str, Any]:
         names = (words[0][1:], *words[1:])
         return {"header": tuple(f"{class_name}.{name}" for name in names)}
     raise ValueError(f"{class_name}: cannot read {' '.join(words)!r}")
-
-
-def _lines(table: str) -> Iterator[tuple[str, int, str]]:
-    """Yield class name, class code and the joined line of each entry of a table."""
-    class_name, class_code, line = "", 0, ""
-    for text in table.splitlines():
-        indent = len(text) - len(text.lstrip())
-        if not text.strip():
-            continue
-        if indent > 2:
-            line += " " + text.strip()
-            continue
-        if line:
-            yield class_name, class_code, line
-            line = ""
-        if indent:
-            line = text.strip()
-        else:
-            class_name, number = text.split()
-            class_code = int(number)
-    if line:
-        yield class_name, class_code, line

@@ -29,14 +29,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from harebell.base.errors import ProtocolError
+from harebell.wire.table_lines import REMOVE, table_lines
 from harebell.wire.v09.domains import BIT, DOMAINS, Domain, overrun
 from harebell.wire.v09.methods import METHODS, Method
 
 RESERVED = ""
 """Attribute of a reserved field."""
-
-REMOVE = "-"
-"""Begins a line that removes what the version below has."""
 
 _HEAD = 4
 _ATTRIBUTES = {
@@ -233,7 +231,7 @@ class ProtocolSpec:
 
     def _lay(self, table: str, types: Mapping[str, Domain]) -> None:
         """Add, replace and remove what a table says."""
-        for class_name, class_id, line in _lines(table):
+        for class_name, class_id, line in table_lines(table):
             if line.startswith(REMOVE):
                 for name in line.removeprefix(REMOVE).split():
                     self._remove(f"{class_name}.{name}" if class_name else f"{name}.")
@@ -314,34 +312,6 @@ class ProtocolSpec:
         if spec is None:
             raise TypeError(f"AMQP {self.version} has no method {method!r}")
         return spec
-
-
-def _lines(table: str) -> Iterator[tuple[str, int, str]]:
-    """Class name, class id and the joined-up line of every method in a table.
-
-    A line that removes methods has their class too; one that removes classes has "" and 0.
-    """
-    class_name, class_id, line = "", 0, ""
-    for raw in table.splitlines():
-        text = raw.partition("#")[0].rstrip()
-        if not text:
-            continue
-        indent = len(text) - len(text.lstrip())
-        if indent > 2:
-            line += " " + text.strip()
-            continue
-        if line:
-            yield class_name, class_id, line
-            line = ""
-        if indent:
-            line = text.strip()
-        elif text.startswith(REMOVE):
-            class_name, class_id, line = "", 0, text
-        else:
-            class_name, number = text.split()
-            class_id = int(number)
-    if line:
-        yield class_name, class_id, line
 
 
 def _read_method(
