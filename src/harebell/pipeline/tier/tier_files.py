@@ -15,13 +15,20 @@ import itertools
 import json
 import os
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.errors import PipelineError
-from harebell.spark.reading.positions.tier import ABOUT, HIDDEN, TierPart, opened, part_of, shown
+from harebell.spark.reading.positions.tier import (
+    ABOUT,
+    HIDDEN,
+    TierPart,
+    opened,
+    part_of,
+    shown,
+    storage_errors,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +45,7 @@ class TierFiles:
         from pyarrow import fs
 
         self._place = shown(place)
-        with self._one_sentence():
+        with self._errors():
             self._files, self._base = opened(place)
         self._local = isinstance(self._files, fs.LocalFileSystem)
 
@@ -49,7 +56,7 @@ class TierFiles:
             PipelineError: it is of another stream, or cannot be used.
         """
         about = {"vhost": vhost, "stream": stream, "generation": generation}
-        with self._one_sentence():
+        with self._errors():
             stored = self._read(f"{HIDDEN}/{ABOUT}")
             if stored is None:
                 self._files.create_dir(f"{self._base}/{HIDDEN}", recursive=True)
@@ -72,7 +79,7 @@ class TierFiles:
         """
         from pyarrow import fs
 
-        with self._one_sentence():
+        with self._errors():
             listed = self._files.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
         found = [part for info in listed if (part := part_of(info.base_name)) is not None]
         found.sort(key=lambda part: part.first)
@@ -107,7 +114,7 @@ class TierFiles:
             *(first, end, rows.num_rows, checksum),
         )
         hidden = f"{HIDDEN}/{uuid.uuid4().hex}.parquet"
-        with self._one_sentence():
+        with self._errors():
             self._write(hidden, data)
             try:
                 self._verify(hidden, part)
@@ -124,14 +131,14 @@ class TierFiles:
         Raises:
             PipelineError: it is damaged, or cannot be read.
         """
-        with self._one_sentence():
+        with self._errors():
             self._verify(part.name, part)
 
     def clear(self) -> None:
         """Remove files that were not verified: those of jobs that were killed."""
         from pyarrow import fs
 
-        with self._one_sentence():
+        with self._errors():
             selector = fs.FileSelector(f"{self._base}/{HIDDEN}", allow_not_found=True)
             for info in self._files.get_file_info(selector):
                 if info.base_name.endswith(".parquet"):
@@ -177,16 +184,7 @@ class TierFiles:
             finally:
                 os.close(descriptor)
 
-    @contextmanager
-    def _one_sentence(self) -> Iterator[None]:
-        """Convert errors of the file system or the object store."""
-        import pyarrow as pa
-
-        try:
-            yield
-        except (OSError, pa.ArrowException) as error:
-            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-            raise PipelineError(
-                f"the tier {self._place} cannot be used: {shown(reason)}; no "
-                "message is lost: the stream keeps what the tier does not have"
-            ) from error
+    def _errors(self) -> AbstractContextManager[None]:
+        what = f"the tier {self._place} cannot be used"
+        lost = "no message is lost: the stream keeps what the tier does not have"
+        return storage_errors(PipelineError, what, lost)

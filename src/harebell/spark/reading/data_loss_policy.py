@@ -34,6 +34,17 @@ class DataLossPolicy:
             raise DataLoss(f"{text}; the option failOnDataLoss=false reads on")
         _LOG.warning("%s", text)
 
+    def report_new_log(self, queue: str, before: str, now: str) -> None:
+        """Report that a queue was deleted and declared again, with a new log.
+
+        Raises:
+            DataLoss: the query must fail.
+        """
+        self.report(
+            f"queue {queue!r} was deleted and declared again since the checkpoint: its log was "
+            f"{before} and is {now}; messages that were in the old one are gone"
+        )
+
 
 def no_queue(options: Options) -> QueueGone:
     """Return the error for a queue that does not exist."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from harebell.base.errors import HarebellError
 
@@ -105,6 +105,23 @@ QueueOffset = SpoolOffset | LogOffset | ClaimOffset
 """How far a query has read one queue."""
 
 
+Kind = TypeVar("Kind", SpoolOffset, LogOffset, ClaimOffset)
+
+
+def expected(offset: QueueOffset, kind: type[Kind], queue: str) -> Kind:
+    """Return an offset of a checkpoint as one of the kind that a reader has.
+
+    Raises:
+        OffsetError: it is of another kind.
+    """
+    if not isinstance(offset, kind):
+        raise OffsetError(
+            f"the checkpoint holds the offset {offset.to_json()!r} for queue {queue!r}, "
+            "which belongs to a query of another delivery: use a new checkpoint"
+        )
+    return offset
+
+
 def is_spooled(value: Any) -> bool:
     """True if it is the offset of one queue over plain AMQP."""
     return (
@@ -127,10 +144,10 @@ def offsets_of(value: Any) -> dict[str, QueueOffset]:
     """
     if not isinstance(value, dict):
         raise _foreign(value)
-    return {queue: _point(one, value) for queue, one in value.items()}
+    return {queue: _offset_of(one, value) for queue, one in value.items()}
 
 
-def _point(one: Any, whole: Any) -> QueueOffset:
+def _offset_of(one: Any, whole: Any) -> QueueOffset:
     if isinstance(one, dict):
         keys = set(one)
         generation = one.get("generation")

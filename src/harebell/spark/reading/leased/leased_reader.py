@@ -26,7 +26,7 @@ from harebell.spark.options.source_options import Options
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
-from harebell.spark.reading.offsets import ClaimOffset, OffsetError, QueueOffset
+from harebell.spark.reading.offsets import ClaimOffset, QueueOffset, expected
 from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.spooled.queue_consumer import QueueGone, SourceError
 from harebell.wire.v09.lease import ClaimInfo
@@ -296,11 +296,7 @@ class LeasedReader:
             )
             group.connection_number = self._connection.made
         if group.generation != offset.generation:
-            self._losses.report(
-                f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "
-                f"log was {offset.generation} and is {group.generation}; messages that were in the "
-                "old one are gone"
-            )
+            self._losses.report_new_log(self.queue, offset.generation, group.generation)
         return group
 
     def _open(self, name: str) -> _Group:
@@ -450,12 +446,7 @@ class LeasedReader:
         )
 
     def _own(self, offset: QueueOffset) -> ClaimOffset:
-        if not isinstance(offset, ClaimOffset):
-            raise OffsetError(
-                f"the checkpoint holds the offset {offset.to_json()!r} for queue {self.queue!r}, "
-                "which belongs to a query of another delivery: use a new checkpoint"
-            )
-        return offset
+        return expected(offset, ClaimOffset, self.queue)
 
 
 def _claims(numbers: list[int]) -> str:

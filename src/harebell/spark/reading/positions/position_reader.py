@@ -16,7 +16,7 @@ from harebell.spark.options.offset_limits import EARLIEST, LATEST, POSITION, Off
 from harebell.spark.options.source_options import AT_MOST_ONCE, PEEK, Options
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
-from harebell.spark.reading.offsets import LogOffset, OffsetError, QueueOffset
+from harebell.spark.reading.offsets import LogOffset, QueueOffset, expected
 from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.positions.tier import with_tier
 from harebell.spark.reading.spooled.queue_consumer import SourceError
@@ -129,11 +129,7 @@ class PositionReader:
     def _checked(self, offset: LogOffset, span: Span) -> LogOffset:
         """Return the offset, or the next readable position if the messages after it are lost."""
         if offset.generation != span.generation:
-            self._losses.report(
-                f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "
-                f"log was {offset.generation} and is {span.generation}; messages that were in the "
-                "old one are gone"
-            )
+            self._losses.report_new_log(self.queue, offset.generation, span.generation)
             return LogOffset(span.generation, span.first)
         if offset.position > span.end:
             self._losses.report(
@@ -152,12 +148,7 @@ class PositionReader:
         return offset
 
     def _own(self, offset: QueueOffset) -> LogOffset:
-        if not isinstance(offset, LogOffset):
-            raise OffsetError(
-                f"the checkpoint holds the offset {offset.to_json()!r} for queue {self.queue!r}, "
-                "which belongs to a query of another delivery: use a new checkpoint"
-            )
-        return offset
+        return expected(offset, LogOffset, self.queue)
 
 
 def span_of(connection: BrokerConnection, options: Options, time_ms: int = 0) -> Span:

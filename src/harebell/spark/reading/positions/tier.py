@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 from pyarrow import parquet as pq
 
+from harebell.base.errors import HarebellError
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.spooled.queue_consumer import SourceError
 
@@ -79,6 +80,22 @@ def opened(place: str) -> tuple[fs.FileSystem, str]:
     return files, base
 
 
+@contextmanager
+def storage_errors(kind: type[HarebellError], what: str, comfort: str) -> Iterator[None]:
+    """Convert errors of a file system, an object store or a file into one sentence.
+
+    Args:
+        kind: the error to raise.
+        what: begins the sentence: what cannot be done.
+        comfort: ends it: what is not lost.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise kind(f"{what}: {shown(reason)}; {comfort}") from error
+
+
 class Tier:
     """The tier of a stream, for reading.
 
@@ -91,7 +108,7 @@ class Tier:
 
     def __init__(self, place: str) -> None:
         self._place = shown(place)
-        with self._one_sentence():
+        with self._errors():
             self._files, self._base = opened(place)
 
     def check(self, vhost: str, stream: str, generation: str) -> None:
@@ -100,7 +117,7 @@ class Tier:
         Raises:
             SourceError: it is of another one, or there is no tier.
         """
-        with self._one_sentence():
+        with self._errors():
             try:
                 with self._files.open_input_stream(f"{self._base}/{HIDDEN}/{ABOUT}") as file:
                     found = json.loads(file.read())
@@ -123,7 +140,7 @@ class Tier:
 
     def parts(self) -> list[TierPart]:
         """Return the files, in the order of their offsets."""
-        with self._one_sentence():
+        with self._errors():
             listed = self._files.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
         found = [part for info in listed if (part := part_of(info.base_name)) is not None]
         return sorted(found, key=lambda part: part.first)
@@ -141,7 +158,7 @@ class Tier:
             rows: most rows of a batch.
         """
         wanted = list(dict.fromkeys([*schema.names, "offset"]))
-        with self._one_sentence(), self._files.open_input_file(f"{self._base}/{part.name}") as file:
+        with self._errors(), self._files.open_input_file(f"{self._base}/{part.name}") as file:
             for batch in pq.ParquetFile(file).iter_batches(rows, columns=wanted):
                 offsets = batch.column("offset")
                 chosen = batch
@@ -158,7 +175,7 @@ class Tier:
         moment = pa.scalar(time_ms * 1000, pa.timestamp("us", tz="UTC"))
         for part in self.parts():
             with (
-                self._one_sentence(),
+                self._errors(),
                 self._files.open_input_file(f"{self._base}/{part.name}") as file,
             ):
                 found = pq.read_table(file, columns=["offset", "timestamp"])
@@ -167,17 +184,11 @@ class Tier:
                 return int(later["offset"][0].as_py())
         return None
 
-    @contextmanager
-    def _one_sentence(self) -> Iterator[None]:
-        """Convert errors of the file system, the object store or a file."""
-        try:
-            yield
-        except (OSError, pa.ArrowException) as error:
-            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-            raise SourceError(
-                f"the tier {self._place} cannot be read: {shown(reason)}; the query goes on from "
-                "its checkpoint when it can"
-            ) from error
+    def _errors(self) -> AbstractContextManager[None]:
+        what = f"the tier {self._place} cannot be read"
+        return storage_errors(
+            SourceError, what, "the query goes on from its checkpoint when it can"
+        )
 
 
 def check_kind(options: Options, kind: str) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from harebell.spark.options.source_options import AT_MOST_ONCE, Options
-from harebell.spark.reading.offsets import START, OffsetError, QueueOffset, SpoolOffset
+from harebell.spark.reading.offsets import START, QueueOffset, SpoolOffset, expected
 from harebell.spark.reading.spooled import spool as spools
 from harebell.spark.reading.spooled.queue_consumer import SourceError
 from harebell.spark.reading.spooled.receiver import Receiver
@@ -78,7 +78,7 @@ class SpooledReader:
 
     def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Acknowledge what is committed and receive the next micro-batch."""
-        here = _own(start)
+        here = self._own(start)
         draining = self._backlog is not None
         if self._backlog is not None:
             if self._target is None:
@@ -99,7 +99,7 @@ class SpooledReader:
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[InputPartition]:
         """Return the spooled rows between two offsets, split for the cores."""
-        first, last = _own(start), _own(end)
+        first, last = self._own(start), self._own(end)
         if first.position >= last.position:
             return []
         if self._options.delivery == AT_MOST_ONCE and not self._receiver.holds(last.spool):
@@ -138,7 +138,7 @@ class SpooledReader:
 
     def finish(self, start: QueueOffset) -> None:
         """Acknowledge the last messages and close the connection."""
-        here = _own(start)
+        here = self._own(start)
         self._target = here.position
         self._receiver.finish(here)
 
@@ -150,11 +150,5 @@ class SpooledReader:
         """Close; the broker requeues what is not acknowledged."""
         self._receiver.stop()
 
-
-def _own(offset: QueueOffset) -> SpoolOffset:
-    if not isinstance(offset, SpoolOffset):
-        raise OffsetError(
-            f"the checkpoint holds the offset {offset.to_json()!r}, which belongs to a query of "
-            "another kind of delivery: use a new checkpoint"
-        )
-    return offset
+    def _own(self, offset: QueueOffset) -> SpoolOffset:
+        return expected(offset, SpoolOffset, self.queue)
