@@ -23,11 +23,11 @@ from harebell.admin.command import REQUIRED, Command, Form, Parameter
 from harebell.base.limits import CONTROL_COMMAND_SECONDS, JOB_LOOK_SECONDS
 from harebell.base.names import did_you_mean
 from harebell.base.printable import printable
+from harebell.cli.broker_options import broker_options
 from harebell.cli.completed_names import names
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
-from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
-from harebell.server.config.settings import BY_NAME
+from harebell.server.config import ConfigError, load
 from harebell.server.control.client import (
     ControlError,
     NotRunning,
@@ -439,20 +439,3 @@ def _json_value(parameter: Parameter, text: str) -> Any:
             f"the {parameter.name} {text!r} is not {what} ({error}): write one such as "
             f"{parameter.argument.example}"
         ) from None
-
-
-def broker_options() -> list[click.Parameter]:
-    """Return the options `--data-dir`, `--config` and `--json`."""
-    return [
-        click.Option(
-            ["--data-dir"],
-            metavar="DIRECTORY",
-            help=f"Data directory of the broker. [{BY_NAME['data_dir'].variable}]",
-        ),
-        click.Option(
-            ["--config", "config_file"],
-            metavar="FILE",
-            help=f"Configuration file of the broker. [{CONFIG_VARIABLE}]",
-        ),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print one line of JSON."),
-    ]

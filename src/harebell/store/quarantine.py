@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import suppress
 
 from harebell.base.ports import File, Files
+from harebell.store.commit import write_all
 
 DIRECTORY = "quarantine"
 _CHUNK = 1_048_576
@@ -55,7 +55,7 @@ class Quarantine:
         try:
             copy.truncate(0)
             for at in range(begin, end, _CHUNK):
-                _write(copy, file.read_at(min(_CHUNK, end - at), at), at - begin)
+                write_all(copy, file.read_at(min(_CHUNK, end - at), at), at - begin)
             copy.sync()
         finally:
             copy.close()
@@ -92,16 +92,6 @@ class Quarantine:
     def _prepare(self) -> None:
         self._files.make_directory(DIRECTORY)
         self._files.sync_directory("")
-
-
-def _write(copy: File, data: bytes, offset: int) -> None:
-    rest = memoryview(data)
-    while rest:
-        done = copy.write_at(rest, offset)
-        if done <= 0:
-            raise OSError(errno.ENOSPC, "nothing could be written")
-        rest = rest[done:]
-        offset += done
 
 
 def _base(path: str) -> str:

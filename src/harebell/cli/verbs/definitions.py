@@ -11,7 +11,8 @@ import click
 
 from harebell.admin.catalog import DEFINITIONS
 from harebell.base.limits import CONTROL_IMPORT_SECONDS
-from harebell.cli.nouns import RunningBroker, broker_options
+from harebell.cli.broker_options import broker_options
+from harebell.cli.nouns import RunningBroker
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, Verb, WrongUsage, echo
 

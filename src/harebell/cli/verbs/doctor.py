@@ -9,10 +9,10 @@ from importlib.util import find_spec
 import click
 
 from harebell.base.finding import BAD, NOTE, Finding
+from harebell.cli.broker_options import takes_broker
 from harebell.cli.findings import print_findings
 from harebell.cli.verb import Verb
-from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
-from harebell.server.config.settings import BY_NAME
+from harebell.server.config import Config, ConfigError, load
 from harebell.server.doctor import examine
 
 _ONLY_SPARK = ("loopback", "memory", "cache")
@@ -20,17 +20,7 @@ _ONLY_SPARK = ("loopback", "memory", "cache")
 
 
 @click.command(cls=Verb)
-@click.option(
-    "--data-dir",
-    metavar="DIRECTORY",
-    help=f"Data directory of the broker. [{BY_NAME['data_dir'].variable}]",
-)
-@click.option(
-    "--config",
-    "config_file",
-    metavar="FILE",
-    help=f"Configuration file of the broker. [{CONFIG_VARIABLE}]",
-)
+@takes_broker
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON instead of text.")
 def doctor(data_dir: str | None, config_file: str | None, as_json: bool) -> None:
     """Say what is wrong with this machine, and how to correct it.

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from harebell.admin.command import plural
-from harebell.cli.nouns import RunningBroker, broker_options
+from harebell.cli.broker_options import broker_options
+from harebell.cli.nouns import RunningBroker
 from harebell.cli.properties import properties_of, property_flags
 from harebell.cli.verb import Verb, echo
 

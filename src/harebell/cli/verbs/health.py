@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 import click
 
 from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
+from harebell.cli.broker_options import takes_broker
 from harebell.cli.nouns import server_url
 from harebell.cli.verb import FAILED, Verb, WrongUsage, echo
-from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
-from harebell.server.config.settings import BY_NAME
+from harebell.server.config import ConfigError, load
 from harebell.server.control.client import ControlError, ask_command, ask_overview
 
 STAGES = ("ping", "running", "alarms", "listeners", "vhosts")
@@ -193,17 +193,7 @@ def checked(checks: Checks, until: str) -> Mapping[str, Any]:
     show_default=True,
     help="How long each stage may take.",
 )
-@click.option(
-    "--data-dir",
-    metavar="DIRECTORY",
-    help=f"Data directory of the broker. [{BY_NAME['data_dir'].variable}]",
-)
-@click.option(
-    "--config",
-    "config_file",
-    metavar="FILE",
-    help=f"Configuration file of the broker. [{CONFIG_VARIABLE}]",
-)
+@takes_broker
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 @click.pass_context
 def health(

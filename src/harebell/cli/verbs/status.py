@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from harebell.base.limits import LAG_MAX_SECONDS
+from harebell.cli.broker_options import takes_broker
 from harebell.cli.nouns import RunningBroker
 from harebell.cli.verb import Verb, echo
-from harebell.server.config import CONFIG_VARIABLE
-from harebell.server.config.settings import BY_NAME
 
 _KIB = 1024
 _LAGS = (
@@ -21,17 +20,7 @@ _MINUTE = 60
 
 
 @click.command(cls=Verb)
-@click.option(
-    "--data-dir",
-    metavar="DIRECTORY",
-    help=f"Data directory of the broker. [{BY_NAME['data_dir'].variable}]",
-)
-@click.option(
-    "--config",
-    "config_file",
-    metavar="FILE",
-    help=f"Configuration file of the broker. [{CONFIG_VARIABLE}]",
-)
+@takes_broker
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of a table.")
 @click.option(
     "--lag",

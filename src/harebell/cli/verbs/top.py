@@ -11,7 +11,8 @@ from shutil import get_terminal_size
 
 import click
 
-from harebell.cli.nouns import RunningBroker, broker_options
+from harebell.cli.broker_options import broker_options
+from harebell.cli.nouns import RunningBroker
 from harebell.cli.top_view import CONNECTIONS, QUEUES, SORTS, Sample, View, as_json, lines
 from harebell.cli.verb import Verb, echo
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from harebell.server.config.auth_backends import NO_BACKENDS
 from harebell.server.config.erlang_terms import Atom, TermError, Tuple, read_term
 from harebell.server.config.errors import ConfigError
-from harebell.server.config.rabbitmq_conf import FILE_BYTES_MAX, Line, encrypted_value
+from harebell.server.config.rabbitmq_conf import Line, content_of, encrypted_value
 from harebell.server.config.rabbitmq_reasons import reason_of
 
 ADVANCED_ENDING = ".config"
@@ -122,15 +122,7 @@ def read_advanced(path: Path) -> Advanced:
     Raises:
         ConfigError: it cannot be read, is no list of applications, or has an encrypted value.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read the configuration file {path}: {error.strerror or error}"
-        ) from None
-    if len(content) > FILE_BYTES_MAX:
-        raise ConfigError(f"{path} has more than {FILE_BYTES_MAX} bytes: it is no configuration")
+    content = content_of(path)
     try:
         term = read_term(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -59,15 +59,11 @@ class Line(NamedTuple):
         return f"{self.path}, line {self.number}"
 
 
-def read_file(path: Path, environ: Mapping[str, str]) -> list[Line]:
-    """Read the settings of one file, in their order.
-
-    Args:
-        path: the file.
-        environ: values of `$(NAME)`.
+def content_of(path: Path) -> bytes:
+    """Read a configuration file whole.
 
     Raises:
-        ConfigError: the file cannot be read, or a line is not a setting; values are not repeated.
+        ConfigError: it cannot be read, or is too large for a configuration.
     """
     try:
         with path.open("rb") as file:
@@ -78,6 +74,20 @@ def read_file(path: Path, environ: Mapping[str, str]) -> list[Line]:
         ) from None
     if len(content) > FILE_BYTES_MAX:
         raise ConfigError(f"{path} has more than {FILE_BYTES_MAX} bytes: it is no configuration")
+    return content
+
+
+def read_file(path: Path, environ: Mapping[str, str]) -> list[Line]:
+    """Read the settings of one file, in their order.
+
+    Args:
+        path: the file.
+        environ: values of `$(NAME)`.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is not a setting; values are not repeated.
+    """
+    content = content_of(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
