@@ -5,6 +5,7 @@
     x-delayed-retry-type, -min, -max a message requeued in a quorum queue waits min, 2 min, 3 min
                                      ... and at most max, up to the delivery limit
 
+`harebell.model.queue.features.quorum` counts failed deliveries and compares them with the limit.
 The log stores the count of a message, rejections apart from other failures:
 
     count of a position in the log   = delayed rejections << 16 | failed deliveries
