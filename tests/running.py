@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,15 @@ from pathlib import Path
 from harebell.testing.running import DidNotStart, environment
 from harebell.testing.running import RunningBroker as Running
 
-__all__ = ["DidNotStart", "RunningBroker", "command", "environment", "running_broker", "storage"]
+__all__ = [
+    "DidNotStart",
+    "RunningBroker",
+    "asked",
+    "command",
+    "environment",
+    "running_broker",
+    "storage",
+]
 
 STORAGE = "HAREBELL_TEST_STORAGE"
 
@@ -68,6 +77,18 @@ def command() -> str:
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing: install the package with `make test`")
     return str(path)
+
+
+def asked(broker: Running, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command `harebell` with the data directory of a broker."""
+    return subprocess.run(
+        [command(), *words, "--data-dir", str(broker.data_dir)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
 
 
 @contextmanager

@@ -17,19 +17,13 @@ from bench.peer import BenchError
 from bench.process import cpu_seconds, family, resident_octets
 from bench.report import medians
 from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
+from tests.bench.runs import ran
 
 ROOT = Path(__file__).parents[2]
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "bench", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    return ran("bench", *arguments)
 
 
 @pytest.mark.timeout(1_200)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,13 @@ import pytest
 from bench.fairness import Bars, Row, missed
 from bench.hostile.loads import IDLE, LOADS
 from bench.pair import judged
+from tests.bench.runs import ran
 
 ROOT = Path(__file__).parents[2]
 
 
 def fairness(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "bench.fairness", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    return ran("bench.fairness", *arguments)
 
 
 def row(**figures: float) -> Row:

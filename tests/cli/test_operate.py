@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
@@ -17,7 +16,7 @@ import pytest
 from pika.exceptions import AMQPError
 
 from tests.ports import free_port
-from tests.running import RunningBroker, command, environment, running_broker
+from tests.running import RunningBroker, asked, running_broker
 
 
 @pytest.fixture
@@ -29,17 +28,6 @@ def metrics_port() -> int:
 def broker(metrics_port: int) -> Iterator[RunningBroker]:
     with running_broker("--metrics-port", str(metrics_port)) as running:
         yield running
-
-
-def asked(broker: RunningBroker, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [command(), *words, "--data-dir", str(broker.data_dir)],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-        check=False,
-    )
 
 
 def done(broker: RunningBroker, *words: str) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +12,8 @@ from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker
 from tests.sim.scenario import PowerScenario, simulate_power
+from tests.sim.uncompiled import trace_in_python
 
-ROOT = Path(__file__).parents[2]
 FIRST = int(os.environ.get("HAREBELL_SIM_SEED", "1"))
 SEEDS = int(os.environ.get("HAREBELL_SIM_SEEDS", "12"))
 SOAK_SEEDS = int(os.environ.get("HAREBELL_SIM_SOAK_SEEDS", "2000"))
@@ -46,17 +43,7 @@ def test_a_seed_gives_the_same_machine_to_the_octet() -> None:
 
 
 def test_both_implementations_give_the_same_machine_to_the_octet() -> None:
-    program = "from tests.sim.scenario import simulate_power; print(simulate_power(7, 10.0).trace)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "HAREBELL_IMPL": "python"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=280,
-    )
-    assert done.stdout.split()[-1] == simulate_power(7, 10.0).trace
+    assert trace_in_python("simulate_power(7, 10.0)") == simulate_power(7, 10.0).trace
 
 
 def test_a_confirm_waits_for_the_disk_and_a_restart_brings_the_queue_back() -> None:

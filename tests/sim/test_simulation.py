@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from harebell.front.amqp_0_9_1.connection import Connection
 from tests.sim.scenario import simulate
+from tests.sim.uncompiled import trace_in_python
 
-ROOT = Path(__file__).parents[2]
 FIRST = int(os.environ.get("HAREBELL_SIM_SEED", "1"))
 SEEDS = int(os.environ.get("HAREBELL_SIM_SEEDS", "12"))
 SOAK_SEEDS = int(os.environ.get("HAREBELL_SIM_SOAK_SEEDS", "2000"))
@@ -43,17 +40,7 @@ def test_the_runs_reach_the_alarm_and_uncertain_publishes() -> None:
 
 
 def test_both_implementations_give_the_same_run_to_the_octet() -> None:
-    program = "from tests.sim.scenario import simulate; print(simulate(7, 10.0).trace)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "HAREBELL_IMPL": "python"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=280,
-    )
-    assert done.stdout.split()[-1] == simulate(7, 10.0).trace
+    assert trace_in_python("simulate(7, 10.0)") == simulate(7, 10.0).trace
 
 
 def _connections() -> int:

@@ -17,53 +17,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from harebell.client import blocking
 from tests.patience import eventually
 from tests.spark.conftest import PATIENT
+from tests.spark.parquet_lake import Lake
 from tests.spark.test_streaming import publish, waiting
 
 pytestmark = pytest.mark.timeout(1_200)
 
 
-class Lake:
-    """A query from a queue into Parquet, which can be run again.
-
-    Args:
-        spark: the session.
-        url: the broker.
-        queue: the queue.
-        directory: for results and checkpoint.
-    """
-
-    def __init__(self, spark: SparkSession, url: str, queue: str, directory: Path) -> None:
-        self.spark = spark
-        self.directory = directory
-        self.options = PATIENT | {"url": url, "queue": queue, "maxOffsetsPerTrigger": "40"}
-
-    def writer(self) -> Any:
-        stream = self.spark.readStream.format("harebell").options(**self.options).load()
-        return stream.writeStream.option(
-            "checkpointLocation", str(self.directory / "checkpoint")
-        ).trigger(availableNow=True)
-
-    def run(self) -> Any:
-        """Read what there is; the query, which has ended."""
-        query = self.writer().format("parquet").start(str(self.directory / "lake"))
-        assert query.awaitTermination(300), "the query should have ended by itself"
-        return query
-
-    def ids(self) -> list[int]:
-        stored = self.spark.read.parquet(str(self.directory / "lake"))
-        return sorted(int(row["value"]) for row in stored.select("value").collect())
-
-    def forget_last_commit(self) -> None:
-        """What a crash between the sink's commit and Spark's own leaves behind."""
-        commits = self.directory / "checkpoint" / "commits"
-        last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
-        for name in (f"{last}", f".{last}.crc"):
-            (commits / name).unlink(missing_ok=True)
-
-
 @pytest.fixture
 def lake(spark: SparkSession, broker_url: str, queue: str, tmp_path: Path) -> Lake:
-    return Lake(spark, broker_url, queue, tmp_path)
+    options = PATIENT | {"url": broker_url, "queue": queue, "maxOffsetsPerTrigger": "40"}
+    return Lake(spark, options, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["classic", "stream", "keys"])

@@ -14,58 +14,20 @@ from pyspark.sql import DataFrame, SparkSession
 from harebell.spark.schema import MESSAGE
 from tests.patience import eventually
 from tests.spark.conftest import PATIENT
+from tests.spark.parquet_lake import Lake
 
 pytestmark = pytest.mark.timeout(1_200)
 
 
-class Lake:
-    """A query from a queue into Parquet, which can be run again.
-
-    Args:
-        spark: the session.
-        url: the broker.
-        queue: the queue.
-        directory: for results, checkpoint and spool.
-    """
-
-    def __init__(self, spark: SparkSession, url: str, queue: str, directory: Path) -> None:
-        self.spark = spark
-        self.directory = directory
-        self.options = PATIENT | {
-            "url": url,
-            "queue": queue,
-            "spoolDir": str(directory / "spool"),
-            "delivery": "at-least-once",
-        }
-        self.schema: str | None = None
-
-    def stream(self) -> DataFrame:
-        reader = self.spark.readStream.format("harebell").options(**self.options)
-        return (reader.schema(self.schema) if self.schema else reader).load()
-
-    def writer(self) -> Any:
-        return (
-            self.stream()
-            .writeStream.option("checkpointLocation", str(self.directory / "checkpoint"))
-            .trigger(availableNow=True)
-        )
-
-    def run(self) -> Any:
-        """Read what there is; the query, which has ended."""
-        query = self.writer().format("parquet").start(str(self.directory / "lake"))
-        assert query.awaitTermination(300), "the query should have ended by itself"
-        return query
-
-    def stored(self) -> DataFrame:
-        return self.spark.read.parquet(str(self.directory / "lake"))
-
-    def ids(self) -> list[int]:
-        return sorted(int(row["value"]) for row in self.stored().select("value").collect())
-
-
 @pytest.fixture
 def lake(spark: SparkSession, broker_url: str, queue: str, tmp_path: Path) -> Lake:
-    return Lake(spark, broker_url, queue, tmp_path)
+    options = PATIENT | {
+        "url": broker_url,
+        "queue": queue,
+        "spoolDir": str(tmp_path / "spool"),
+        "delivery": "at-least-once",
+    }
+    return Lake(spark, options, tmp_path)
 
 
 def publish(channel: Any, queue: str, first: int, end: int) -> None:

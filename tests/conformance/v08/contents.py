@@ -124,22 +124,16 @@ class Peer08(Peer8):
     # --- expecting ------------------------------------------------------------------------------
 
     def _frame(self, seconds: float) -> Frame | None:
-        until = time.monotonic() + seconds
-        turns = MEMORY_TURNS
-        while True:
-            found = self.reader.next()
-            if found is not None or self.ended:
-                return found
-            data = self.wire.read(max(0.0, until - time.monotonic()))
-            if data is None:
-                self.ended = True
-            elif data:
-                self.reader.data += data
-            elif isinstance(self.site, MemorySite) and turns:
-                turns -= 1
-                self.site.pass_time(0.1)
-            elif isinstance(self.site, MemorySite) or time.monotonic() >= until:
-                return None
+        self._turns_left = MEMORY_TURNS
+        return super()._frame(seconds)
+
+    def goes_on(self, until: float) -> bool:
+        """Whether something may still come; the time of a broker in memory is moved on."""
+        if not isinstance(self.site, MemorySite):
+            return time.monotonic() < until
+        self._turns_left -= 1
+        self.site.pass_time(0.1)
+        return self._turns_left >= 0
 
     def next_method(self) -> tuple[int, Any]:
         """The next frame, which is a method: its channel and the method."""

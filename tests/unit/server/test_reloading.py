@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pika
 import pytest
 
 from tests.patience import eventually
-from tests.running import RunningBroker, command, environment, running_broker
+from tests.running import RunningBroker, asked, running_broker
 
 PASSWORD = "s3same-open"
 CONF = f"""\
@@ -38,17 +37,6 @@ def connected(
         pika.ConnectionParameters(
             "127.0.0.1", broker.port, vhost, pika.PlainCredentials(user, password)
         )
-    )
-
-
-def asked(broker: RunningBroker, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [command(), *words, "--data-dir", str(broker.data_dir)],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-        check=False,
     )
 
 

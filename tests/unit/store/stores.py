@@ -8,7 +8,7 @@ from harebell.base.limits import AHEAD_FROM_BYTES
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.store.disk import DiskStore
 from tests.sim.definitions import SimDefinitions
-from tests.sim.disk import Random, SimDisk
+from tests.sim.disk import PowerCut, Random, SimDisk
 
 IDENTITY = "0123456789abcdef" * 2
 DIRECTORY = f"queues/{IDENTITY}"
@@ -69,6 +69,30 @@ class Bench:
             self.store.commit.finish(batch)
             count += 1
         return count
+
+    def cut_power(self, operations: int) -> bool:
+        """Perform a batch until the power goes after so many operations of the disk.
+
+        Returns:
+            False if the batch has fewer.
+        """
+        left = operations
+
+        def after() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise PowerCut
+
+        batch = self.store.commit.gather()
+        assert batch is not None
+        self.disk.after = after
+        try:
+            batch.perform()
+        except PowerCut:
+            self.disk.after = None
+            return True
+        return False
 
     def again(self) -> Bench:
         """The same disk after the process was killed: only what it wrote is there."""

@@ -43,23 +43,9 @@ def _cut_at(number: int, *, joint: bool) -> set[tuple[int, bool, int]]:
     for _ in range(3):
         one.append(message())
         two.append(message())
-    left = number
-
-    def after() -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            raise PowerCut
-
-    batch = bench.store.commit.gather()
-    assert batch is not None
-    bench.disk.after = after
-    try:
-        batch.perform()
-    except PowerCut:
-        bench.disk.after = None
-        return {_found(bench.disk.crash(Random(seed))) for seed in range(IMAGES)}
-    return set()
+    if not bench.cut_power(number):
+        return set()
+    return {_found(bench.disk.crash(Random(seed))) for seed in range(IMAGES)}
 
 
 def test_a_power_loss_keeps_all_of_a_joint_batch_or_nothing() -> None:

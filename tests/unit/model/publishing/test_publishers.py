@@ -12,7 +12,7 @@ from harebell.model.publishing import publishers
 from harebell.model.publishing.publishers import NUMBERED, STAGED, Key, Publishers
 from harebell.store.check import PUBLISHERS, Survey
 from harebell.store.log.memory import MemoryStore
-from tests.sim.disk import PowerCut, Random, SimDisk
+from tests.sim.disk import Random, SimDisk
 from tests.unit.model.things import headers_of
 from tests.unit.store.stores import Bench, message
 
@@ -180,23 +180,9 @@ def _cut_at(number: int) -> set[tuple[int, int]]:
     known.advance(known.entry(ONE), 1)
     for _ in range(3):
         log.append(message())
-    left = number
-
-    def after() -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            raise PowerCut
-
-    batch = bench.store.commit.gather()
-    assert batch is not None
-    bench.disk.after = after
-    try:
-        batch.perform()
-    except PowerCut:
-        bench.disk.after = None
-        return {_found(bench.disk.crash(Random(seed))) for seed in range(IMAGES)}
-    return set()
+    if not bench.cut_power(number):
+        return set()
+    return {_found(bench.disk.crash(Random(seed))) for seed in range(IMAGES)}
 
 
 def _found(disk: SimDisk) -> tuple[int, int]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import jwt
@@ -15,11 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
+from tests.unit.server.backends.local_server import LocalServer, QuietHandler
+
 RESOURCE = "rabbitmq"
 EVERYTHING = "rabbitmq.configure:*/* rabbitmq.write:*/* rabbitmq.read:*/*"
 
 
-class AuthorizationServer:
+class AuthorizationServer(LocalServer):
     """Signs tokens, and publishes its keys.
 
     Attributes:
@@ -40,25 +41,13 @@ class AuthorizationServer:
         self.status = 200
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler, BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 server.read.append(self.path)
-                body = json.dumps(server.document(self.path)).encode()
-                self.send_response(server.status)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.answer(server.status, json.dumps(server.document(self.path)))
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.issuer = f"http://127.0.0.1:{self._server.server_port}/realm"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), daemon=True
-        )
-        self._thread.start()
+        super().__init__(Handler)
+        self.issuer = f"http://127.0.0.1:{self.port}/realm"
 
     def document(self, path: str) -> dict[str, Any]:
         """What is at a path."""
@@ -93,12 +82,6 @@ class AuthorizationServer:
         }
         payload = {name: value for name, value in all_claims.items() if value is not None}
         return jwt.encode(payload, private, algorithm, {"kid": key})
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 @contextmanager

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.unit.server.backends.local_server import LocalServer, QuietHandler
 
 Fields = dict[str, str]
 
 
-class WebService:
+class WebService(LocalServer):
     """Answers questions about users, and remembers them.
 
     Attributes:
@@ -32,7 +32,7 @@ class WebService:
         self.delay = 0.0
         service = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler, BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
@@ -48,22 +48,9 @@ class WebService:
                 service.asked.append((self.command, path, fields))
                 time.sleep(service.delay)
                 status, text = service.answer or (200, service.decided(path, fields))
-                body = text.encode()
-                self.send_response(status)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.answer(status, text)
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_port
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), daemon=True
-        )
-        self._thread.start()
+        super().__init__(Handler)
 
     def decided(self, path: str, fields: Fields) -> str:
         """The answer to one question."""
@@ -85,12 +72,6 @@ class WebService:
             f"auth_http.http_method = {method}",
             *(f"auth_http.{path}_path = {base}/{path}" for path in paths),
         ]
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
 @contextmanager
