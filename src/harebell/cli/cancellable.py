@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
+
+_WAIT_SECONDS = 0.2
 
 
 def run_cancellable(work: Callable[[], None], cancel: Callable[[], None]) -> None:
@@ -23,26 +25,23 @@ def run_cancellable(work: Callable[[], None], cancel: Callable[[], None]) -> Non
     """
     # Not `Thread.join`: Python 3.11 takes a thread for ended when Ctrl-C interrupts that.
     threads = ThreadPoolExecutor(1, "statement")
-    future, pressed = _submitted(threads, work)
-    try:
-        if pressed:
-            raise KeyboardInterrupt
-        future.result()
-    except KeyboardInterrupt:
-        cancel()
-        wait([future])
-        raise
-    finally:
-        threads.shutdown(wait=False)
-
-
-def _submitted(
-    threads: ThreadPoolExecutor, work: Callable[[], None]
-) -> tuple[Future[None], list[int]]:
-    """Start work; Ctrl-C meanwhile is remembered, so that there is something to cancel."""
+    # From the first moment of the work to the block that cancels it, Ctrl-C is only remembered.
     pressed: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _frame: pressed.append(number))
     try:
-        return threads.submit(work), pressed
+        future = threads.submit(work)
+        try:
+            signal.signal(signal.SIGINT, before)
+            if pressed:
+                raise KeyboardInterrupt
+            # A wait does not notice a signal that comes just before it begins.
+            while not wait([future], _WAIT_SECONDS).done:
+                pass
+            future.result()
+        except KeyboardInterrupt:
+            cancel()
+            wait([future])
+            raise
     finally:
         signal.signal(signal.SIGINT, before)
+        threads.shutdown(wait=False)
