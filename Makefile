@@ -68,6 +68,7 @@ lint:            ## Check style and layers
 types:           ## Check types
 	@$(SETUP) test
 	$(BIN)/mypy
+	$(BIN)/mypy $$(find bench tests -name '*.py' ! -name 'test_*')
 
 coverage:        ## Show which lines of the package the unit tests run, uncompiled, in about five minutes
 	@$(SETUP) test

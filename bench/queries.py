@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from bench.peer import BenchError
 
-_PATIENCE_SECONDS = 240.0
+_PATIENCE_SECONDS = 240
 _LOOK_SECONDS = 0.02
 _INTERVAL_SECONDS = 1
 

@@ -48,6 +48,8 @@ def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) ->
 def show(results: list[Result], console: Console) -> None:
     """Print medians as tables."""
     loads = [result for result in results if result.scenario in SCENARIOS]
+    rows: list[tuple[str, ...]]
+    columns: tuple[str, ...]
     if loads:
         columns = ("scenario", "broker", "us/msg", "msg/s", "of disk", "p50 us", "p99 us", "MiB")
         rows = [

@@ -154,5 +154,5 @@ class SyntheticSource(DataSource):
 
 def register(spark: SparkSession) -> None:
     """Make a session know the format."""
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     spark.dataSource.register(SyntheticSource)

@@ -9,10 +9,10 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-settings.register_profile("same", derandomize=True, **_PATIENT)
-settings.register_profile("explore", derandomize=False, **_PATIENT)
+settings.register_profile("same", _PATIENT, derandomize=True)
+settings.register_profile("explore", _PATIENT, derandomize=False)
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "same")
 settings.load_profile(PROFILE)
@@ -20,4 +20,4 @@ settings.load_profile(PROFILE)
 if PROFILE == "same":
     # Hypothesis likes the constants of the modules that are loaded, and which are depends on the
     # tests that ran before in the same process.
-    providers._get_local_constants = providers.Constants
+    providers._get_local_constants = providers.Constants  # type: ignore[attr-defined]

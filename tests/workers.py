@@ -54,7 +54,7 @@ class _Rooms:
         """Files to workers, but all files of a room to the same one."""
         from xdist.scheduler import LoadFileScheduling
 
-        class RoomScheduling(LoadFileScheduling):
+        class RoomScheduling(LoadFileScheduling):  # type: ignore[misc]
             """Hands out rooms, and then files, in the order they were collected in."""
 
             def _split_scope(self, nodeid: str) -> str:

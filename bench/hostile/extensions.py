@@ -15,6 +15,7 @@ from bench.peer010 import Peer010
 from harebell.client import blocking
 from harebell.server.control.client import ask_command, ask_rows
 from harebell.wire.v010 import commands as c
+from harebell.wire.v010.structs import Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.lease import LeaseClaim
@@ -134,7 +135,7 @@ def branches(side: Side) -> Iterator[None]:
     number = 0
     while not side.over:
         number += 1
-        xid = c.Xid(1, b"mallory%d" % number, b"branch")
+        xid = Xid(1, b"mallory%d" % number, b"branch")
         peer.do(c.DtxStart(xid))
         for _ in range(blocks):
             peer.transferred(frames.numbered(0, 0, frames.batch), frames.batch)

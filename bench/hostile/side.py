@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -174,11 +174,11 @@ class Side:
         line.sync()
 
     def queues(
-        self, line: Line, prefix: str, count: int, arguments: dict[str, object] | None = None
+        self, line: Line, prefix: str, count: int, arguments: Mapping[str, object] | None = None
     ) -> list[str]:
         """Declare so many queues."""
         names = [f"{prefix}.{number}" for number in range(count)]
-        given = arguments or {}
+        given = dict(arguments or {})
         pieces = (call(m.QueueDeclare(name, nowait=True, arguments=given)) for name in names)
         self.prepared(line, pieces)
         return names

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tests.conformance.sites import Site, Wire
 
-P = TypeVar("P")
+
+class Connected(Protocol):
+    """A peer of any version."""
+
+    def done(self) -> None:
+        """Check at the end of a test that nothing came that it did not expect."""
+
+
+P = TypeVar("P", bound=Connected)
 
 
 def peers_of(

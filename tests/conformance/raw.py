@@ -14,7 +14,7 @@ import struct
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
@@ -86,12 +86,12 @@ class Peer:
 
     # --- sending --------------------------------------------------------------------------------
 
-    def send_bytes(self, *pieces: bytes) -> Peer:
+    def send_bytes(self, *pieces: bytes) -> Self:
         """Any octets, in one write."""
         self.wire.write(b"".join(pieces))
         return self
 
-    def send(self, *methods: m.Method, channel: int = 1) -> Peer:
+    def send(self, *methods: m.Method, channel: int = 1) -> Self:
         """Methods in one write; those of the connection class travel on channel 0."""
         for method in methods:
             if isinstance(method, m.QueueDeclare):
@@ -115,7 +115,7 @@ class Peer:
         *,
         channel: int = 1,
         **flags: Any,
-    ) -> Peer:
+    ) -> Self:
         """basic.publish with its content, in one write."""
         octets = publish_octets(exchange, routing_key, body, properties, channel, self.frame_max,
                                 self.SPEC, **flags)  # fmt: skip
@@ -304,7 +304,7 @@ class Peer:
         heartbeat: int = 0,
         channels: Sequence[int] = (1,),
         **options: Any,
-    ) -> Peer:
+    ) -> Self:
         """The whole beginning, with these channels opened."""
         self.greet()
         tune = self.log_in(**options)

@@ -16,14 +16,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from harebell.auth.passwords import SHA256
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
-from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.base_connection import BaseConnection, Transport
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer as Origin
 from harebell.front.common.settings import Settings
@@ -64,7 +64,7 @@ class MemoryWire:
         self.connection: Any = connection
         self.arrived = bytearray()
         self.reading = True
-        connection.transport = self
+        connection.transport = cast(Transport, self)
 
     def unread(self) -> bool:
         """Whether octets lie in the socket: what is written here is read at once."""
@@ -152,7 +152,8 @@ class MemorySite:
         self.registry.relieve()
         while self.registry.dirty:
             for connection in self.registry.take_dirty():
-                connection.transport.flush()
+                wire: Any = connection.transport
+                wire.flush()
 
     def pass_time(self, seconds: float, step: float = 0.5) -> None:
         """Let the clock run, with the broker's tick."""

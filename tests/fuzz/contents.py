@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ProtocolError
@@ -111,9 +112,9 @@ class _Shell:
         """Nothing lies in a socket, for there is none."""
         return False
 
-    def __init__(self, connection: object) -> None:
+    def __init__(self, connection: Any) -> None:
         self.connection = connection
-        connection.transport = self  # type: ignore[attr-defined]
+        connection.transport = self
 
     def succeed(self, successor: object) -> None:
         """The version is known."""

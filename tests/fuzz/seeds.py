@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.bulk import BulkRead, BulkSpan
 from harebell.wire.v09.content import BasicProperties, encode_properties
@@ -21,7 +22,7 @@ from tests.fuzz.row_batches import row_seeds
 from tests.fuzz.segments import composite_seeds, segment_seeds
 from tests.fuzz.transfers import reference_seeds, transfer_seeds
 from tests.fuzz.transitional import connection010t_seeds, typed_seeds
-from tests.model.peer import HEADER, call, content, frame, login, m, publish
+from tests.model.peer import HEADER, call, content, frame, login, publish
 
 TABLE = {
     "int": 1,

@@ -15,6 +15,7 @@ from harebell.base.limits import FRAME_FUDGE_BYTES, FRAME_OVERHEAD_BYTES
 from harebell.client.url import URL, URLError
 from harebell.server.config import ConfigError, load
 from harebell.wire import sniff
+from harebell.wire.v09 import methods
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import decode_properties, encode_properties
 from harebell.wire.v09.fields import decode_table, encode_table
@@ -30,7 +31,6 @@ from tests.fuzz.transitional import connection010t, typed
 from tests.fuzz.twins import KERNELS, scan, seen
 from tests.model.memory import MemoryBroker
 from tests.model.peer import FRAME_MAX, Reader, call, login
-from tests.model.peer import m as methods
 from tests.unit.kernels.twins import twin, used
 
 _PROPERTY_KERNELS = (used("properties"), twin("properties"))

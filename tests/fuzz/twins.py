@@ -31,7 +31,7 @@ KERNELS = {"chosen": native, "twin": twin}
 def _sink(kernel: Any) -> Any:
     """A sink that writes down how it was called, for this kernel's scanner."""
 
-    class Sink(kernel.FrameSink):  # type: ignore[misc,name-defined]
+    class Sink(kernel.FrameSink):  # type: ignore[misc]
         def __init__(self) -> None:
             self.calls: list[Call] = []
 

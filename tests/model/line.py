@@ -6,9 +6,9 @@ change over holds a line, which passes everything on to whichever of the two it 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.base_connection import BaseConnection, Transport
 
 
 class Line:
@@ -18,7 +18,7 @@ class Line:
 
     def __init__(self, arrival: BaseConnection) -> None:
         object.__setattr__(self, "link", arrival)
-        arrival.transport = self
+        arrival.transport = cast(Transport, self)
 
     def succeed(self, successor: BaseConnection) -> None:
         """The version is known."""

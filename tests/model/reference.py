@@ -8,6 +8,7 @@ within limits, and `judge` says whether it kept to them.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Container
 from typing import Any
 
 from tests.model.things import Channel, Consumer, Entry, Message, Queue, Refused, Unacked
@@ -86,7 +87,7 @@ class Reference(Topology):
         self.connections.clear()
         self.queues = {name: queue for name, queue in self.queues.items() if queue.durable}
         self.exchanges = {name: each for name, each in self.exchanges.items() if each.durable}
-        ends = {"queue": self.queues, "exchange": self.exchanges}
+        ends: dict[str, Container[str]] = {"queue": self.queues, "exchange": self.exchanges}
         self.bindings = [b for b in self.bindings if b[0] in self.exchanges and b[2] in ends[b[1]]]
         for queue in self.queues.values():
             queue.consumers.clear()

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from harebell.wire.v09 import methods as m
 from tests.model.driver import Driver
 from tests.model.judge import judge
-from tests.model.peer import call, m, publish
+from tests.model.peer import call, publish
 from tests.model.reference import Reference
 from tests.model.things import Message
 

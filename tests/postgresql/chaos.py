@@ -145,7 +145,8 @@ class Chaos:
         trace: TracebackType | None,
     ) -> None:
         if error is not None:
-            for each in (*self.brokers, self.primary):
+            everyone: list[StoreBroker | PostgresServer] = [*self.brokers, self.primary]
+            for each in everyone:
                 sys.stdout.write(f"--- {each.name}:\n{each.log[-_SHOWN:]}\n")
         self._stack.close()
 

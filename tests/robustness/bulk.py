@@ -11,7 +11,7 @@ import time
 import zlib
 from collections.abc import Callable
 
-from tests.model.peer import m
+from harebell.wire.v09 import methods as m
 from tests.robustness.swift import Delivery, Envelope, Link, acknowledgement, body_of, number_in
 
 _BLOCK = 500

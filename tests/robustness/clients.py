@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
-from tests.model.peer import call, m
+from harebell.wire.v09 import methods as m
+from tests.model.peer import call
 from tests.robustness.ledger import Ledger
 from tests.robustness.swift import (
     Damaged,

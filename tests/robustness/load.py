@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
 
-from tests.model.peer import m
+from harebell.wire.v09 import methods as m
 from tests.robustness.clients import (
     ALL_QUEUES,
     CLASSIC,

@@ -9,7 +9,8 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.model.peer import Event, Reader, call, login, m
+from harebell.wire.v09 import methods as m
+from tests.model.peer import Event, Reader, call, login
 from tests.patience import SECONDS
 from tests.running import RunningBroker
 

@@ -13,9 +13,10 @@ import struct
 import zlib
 from collections.abc import Callable
 
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
-from tests.model.peer import FRAME_MAX, call, login, m
+from tests.model.peer import FRAME_MAX, call, login
 from tests.patience import SECONDS
 from tests.running import RunningBroker
 
@@ -110,7 +111,7 @@ class Delivery:
         """The value of the header `x-stream-offset`."""
         headers = decode_properties(self.properties).headers
         assert headers is not None
-        return int(headers["x-stream-offset"])  # type: ignore[call-overload]
+        return int(headers["x-stream-offset"])
 
 
 class Link:

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from harebell.server.control.client import ask_overview
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from tests.model.peer import call, m, publish
+from tests.model.peer import call, publish
 from tests.patience import eventually
 from tests.robustness.raw import MIB, PATIENCE, RawClient, assert_serves, resident
 from tests.running import RunningBroker, running_broker

@@ -15,7 +15,8 @@ from random import Random
 import pytest
 
 from harebell.store.definitions import NAME
-from tests.model.peer import m, publish
+from harebell.wire.v09 import methods as m
+from tests.model.peer import publish
 from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import kill, life

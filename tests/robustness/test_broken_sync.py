@@ -11,7 +11,7 @@ import pytest
 
 from harebell.base.limits import SYNC_TOGETHER_FILES
 from harebell.server.disk.syncfs import whole_sync
-from tests.model.peer import m
+from harebell.wire.v09 import methods as m
 from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import kill, life

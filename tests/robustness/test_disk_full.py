@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.peer import m
+from harebell.wire.v09 import methods as m
 from tests.robustness.bulk import Filler, Order, declare, depth, drain
 from tests.robustness.lives import kill, life
 from tests.robustness.raw import MIB

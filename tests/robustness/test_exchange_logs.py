@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from tests.model.peer import call, m, publish
+from tests.model.peer import call, publish
 from tests.robustness.test_restart import ENDS, Client, running, taken
 
 KEPT = BasicProperties(delivery_mode=2)

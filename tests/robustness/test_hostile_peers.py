@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.model.peer import HEADER, call, content, frame, login, m, publish
+from harebell.wire.v09 import methods as m
+from tests.model.peer import HEADER, call, content, frame, login, publish
 from tests.patience import eventually
 from tests.robustness.raw import (
     MIB,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.model.peer import call, m
+from harebell.wire.v09 import methods as m
+from tests.model.peer import call
 from tests.patience import eventually
 from tests.robustness.raw import MIB, RawClient, resident
 from tests.running import running_broker

@@ -15,8 +15,9 @@ import pytest
 
 from harebell.client.blocking import connect
 from harebell.server.control.client import ask_overview
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from tests.model.peer import call, m, publish
+from tests.model.peer import call, publish
 from tests.patience import SECONDS, eventually
 from tests.robustness.lives import life
 from tests.robustness.raw import RawClient

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from harebell.server.control.client import ask_command
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from tests.model.peer import Event, call, m, publish
+from tests.model.peer import Event, call, publish
 from tests.patience import SECONDS as PATIENCE_SECONDS
 from tests.patience import eventually
 from tests.robustness.test_restart import ENDS, Client, fill, running, taken

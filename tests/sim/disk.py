@@ -22,7 +22,7 @@ import errno
 import os
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from harebell.base.lags import Lags
 from harebell.base.ports import File, Files
@@ -517,7 +517,7 @@ class SimDisk(Files):
         return node
 
 
-def _is(thing: object) -> bool:
+def _is(thing: object) -> TypeGuard[_Directory]:
     return isinstance(thing, _Directory)
 
 

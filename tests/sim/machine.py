@@ -102,6 +102,8 @@ class Machine(World):
         stalls: how often a batch had to wait for room on the disk.
     """
 
+    broker: DiskBroker
+
     def __init__(self, seed: int, high: int, restarted: Callable[[], None]) -> None:
         self.disk = SimDisk(seed=seed)
         # Every other machine has the broker's own database; the rest take fewer operations.
@@ -128,7 +130,7 @@ class Machine(World):
         """At the end of a turn: write output, and see that what changed reaches the disk."""
         self.broker.clock.ms = int(self.now * 1000)
         super().flush()
-        commit = self.broker.broker.commit
+        commit: Any = self.broker.broker.commit
         if self._batch is not None or self._due:
             return
         if commit.urgent:
@@ -148,7 +150,8 @@ class Machine(World):
     def _gather(self) -> None:
         self._due = False
         if self._batch is None:
-            self._batch = batch = self.broker.broker.commit.gather()
+            commit: Any = self.broker.broker.commit
+            self._batch = batch = commit.gather()
             if batch is not None:
                 self._then(self.rng.expovariate(100), lambda: self._perform(batch))
 

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
 from tests.model.memory import MemoryBroker
@@ -100,8 +100,9 @@ class World:
             if not dirty:
                 return
             for connection in dirty:
-                if connection.transport is not None:
-                    connection.transport.flush()
+                link: Any = connection.transport
+                if link is not None:
+                    link.flush()
         raise AssertionError("connections keep each other busy for ever")
 
     def _tick(self) -> None:
@@ -120,7 +121,7 @@ class World:
 class Link:
     """One TCP connection: ordered in both directions, in pieces, late, and mortal."""
 
-    def __init__(self, world: World, client: Client, connection: Connection, number: int) -> None:
+    def __init__(self, world: World, client: Client, connection: Any, number: int) -> None:
         self.world = world
         self.client: Client | None = client
         self.connection = connection

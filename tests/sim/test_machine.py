@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from tests.model.peer import Reader, call, login, m, publish
+from tests.model.peer import Reader, call, login, publish
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker

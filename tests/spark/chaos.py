@@ -344,7 +344,7 @@ class Chaos:
             str(self._directory / "data"),
         ]
         groups = json.loads(subprocess.run(requested, capture_output=True, check=True).stdout)
-        return sum(ready) + sum(group["messages"] for group in groups)
+        return sum(ready) + sum(int(group["messages"]) for group in groups)
 
 
 @contextmanager

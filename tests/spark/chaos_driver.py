@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,7 @@ def main(directory: Path) -> None:
                 if flow.name not in running:
                     continue
                 query, why = end_of(
-                    lambda flow=flow: start(spark, plan, flow, directory), running[flow.name]
+                    partial(start, spark, plan, flow, directory), running[flow.name]
                 )
                 running[flow.name] = query
                 if why is not None:

@@ -70,4 +70,5 @@ def main(master: str, url: str, first: str, second: str, rows: int, checkpoint: 
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], int(sys.argv[5]), sys.argv[6])
+    master, url, first, second, rows, directory = sys.argv[1:7]
+    main(master, url, first, second, int(rows), directory)

@@ -122,7 +122,7 @@ def start(spark: SparkSession, url: str, scenario: str, kind: str, rows: int, pl
 
 def executors(spark: SparkSession) -> int:
     """How many there are; the driver is counted by Spark, too."""
-    count: int = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()  # type: ignore[union-attr]
+    count: int = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
     return count - 1
 
 
@@ -158,4 +158,4 @@ def main(master: str, url: str, scenario: str, rows: int, place: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], int(sys.argv[4]), Path(sys.argv[5]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), Path(sys.argv[5]))

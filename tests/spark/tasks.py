@@ -75,7 +75,7 @@ class Query:
         self, options: dict[str, str], schema: pa.Schema, query: str = "q", run: str = "r"
     ) -> None:
         self._source = QueueSource(options)
-        self._schema = spark_type(pa.struct(list(schema)))
+        self._schema: Any = spark_type(pa.struct(list(schema)))
         self._properties = {"sql.streaming.queryId": query, "spark.jobGroup.id": run}
         self._attempts = 0
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from harebell.base.errors import HarebellError
 
@@ -168,7 +169,7 @@ class RunningBroker:
         self._log.close()
         self._temporary.cleanup()
 
-    def __enter__(self) -> RunningBroker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

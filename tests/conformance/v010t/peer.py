@@ -14,7 +14,7 @@ broker's. What arrives and was not expected fails the test, also at its end.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, Self
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
@@ -37,7 +37,10 @@ def is_command(payload: bytes) -> bool:
 
 
 class Peer(raw.Peer):
-    """One connection, driven frame by frame."""
+    """One connection, driven frame by frame.
+
+    Methods that send return the number of the last command, and not the peer.
+    """
 
     SPEC = SPEC
     GREETING = HEADER_PREVIEW
@@ -57,7 +60,7 @@ class Peer(raw.Peer):
         self.send_bytes(frame(METHOD, channel, payload))
         return self._sent[channel]
 
-    def send(self, method: m.Method, channel: int = 1) -> int:
+    def send(self, method: m.Method, channel: int = 1) -> int:  # type: ignore[override]
         """A method; returns the number of the last command."""
         if method.NAME.startswith("connection."):
             channel = 0
@@ -73,7 +76,7 @@ class Peer(raw.Peer):
         """The number of the broker's last command."""
         return self._received[channel]
 
-    def publish(self, exchange: str, routing_key: str, *args: Any, **fields: Any) -> int:
+    def publish(self, exchange: str, routing_key: str, *args: Any, **fields: Any) -> int:  # type: ignore[override]
         """basic.publish with its content, in one write; returns its number."""
         super().publish(exchange, routing_key, *args, **fields)
         channel: int = fields.get("channel", 1)
@@ -108,7 +111,7 @@ class Peer(raw.Peer):
                 assert answer.ranged_execution_set == ()
                 return answer
 
-    def expect_channel_close(
+    def expect_channel_close(  # type: ignore[override]
         self, code: int, at: str | tuple[int, int], *words: str, channel: int = 1
     ) -> None:
         """channel.close with this code, failing method and these words; then answer it."""
@@ -123,7 +126,7 @@ class Peer(raw.Peer):
         closed = self.expect(s.SessionClosed, channel, reply_code=code)
         _check_words(closed.reply_text, words)
 
-    def expect_connection_close(
+    def expect_connection_close(  # type: ignore[override]
         self, code: int, at: str | tuple[int, int] = (0, 0), *words: str
     ) -> None:
         """connection.close with this code, failing method and these words; answer it: the end."""
@@ -141,7 +144,7 @@ class Peer(raw.Peer):
         self.send_bytes(header)
         return self.expect(m.ConnectionStart)
 
-    def log_in(
+    def log_in(  # type: ignore[override]
         self,
         user: str = "guest",
         password: str = "guest",
@@ -155,7 +158,7 @@ class Peer(raw.Peer):
         self.send(m.ConnectionStartOk(properties or {}, mechanism, response, "en_US"))
         return self.expect(m.ConnectionTune)
 
-    def open(
+    def open(  # type: ignore[override]
         self,
         vhost: str = "/",
         *,
@@ -163,7 +166,7 @@ class Peer(raw.Peer):
         channels: tuple[int, ...] = (1,),
         header: bytes = HEADER_PREVIEW,
         **options: Any,
-    ) -> Peer:
+    ) -> Self:
         """The whole beginning, with these channels opened by channel.open."""
         self.greet(header)
         tune = self.log_in(**options)

@@ -71,13 +71,13 @@ def connect08_memory(memory: MemorySite) -> Iterator[Connect]:
 @pytest.fixture
 def peer08(connect08: Connect) -> Peer10t:
     """One of them, with channel 1 open."""
-    return connect08().open()  # type: ignore[return-value]
+    return connect08().open()
 
 
 @pytest.fixture
 def other08(connect08: Connect) -> Peer10t:
     """Another one."""
-    return connect08().open()  # type: ignore[return-value]
+    return connect08().open()
 
 
 def _here(rule: str) -> list[str]:
@@ -123,14 +123,14 @@ LOG = "amq.rabbitmq.log"
 
 
 @pytest.mark.rule("0-10t#155")
-def test_nobody_publishes_a_file_to_an_internal_exchange(peer08: Peer10t):
+def test_nobody_publishes_a_file_to_an_internal_exchange(peer08: Peer10t) -> None:
     peer08.stage("internal", b"x")
     peer08.send(FilePublish(LOG, "k", identifier="internal"))
     peer08.refused(403, f"cannot publish to internal exchange '{LOG}'")
 
 
 @pytest.mark.rule("0-10t#177")
-def test_nobody_publishes_a_packet_to_an_internal_exchange(peer08: Peer10t):
+def test_nobody_publishes_a_packet_to_an_internal_exchange(peer08: Peer10t) -> None:
     peer08.packet("k", b"x", LOG)
     peer08.refused(403, f"cannot publish to internal exchange '{LOG}'")
 
@@ -150,7 +150,7 @@ def _ticket(peer: Peer10t, *rights: str) -> int:
 )
 def test_files_of_ten_priorities_are_ten_levels_where_the_queue_was_declared_with_them(
     peer08: Peer10t, arguments: dict[str, int], order: range
-):
+) -> None:
     queue = peer08.queue("", arguments=arguments)
     for priority in range(10):
         properties = FileProperties(priority=priority)
@@ -160,7 +160,7 @@ def test_files_of_ten_priorities_are_ten_levels_where_the_queue_was_declared_wit
 
 
 @pytest.mark.rule("0-10t#146")
-def test_a_ticket_without_read_access_consumes_no_files(peer08: Peer10t):
+def test_a_ticket_without_read_access_consumes_no_files(peer08: Peer10t) -> None:
     queue = peer08.queue("")
     ticket = _ticket(peer08, "passive", "write")
     peer08.send(FileConsume(queue=queue, ticket=ticket))
@@ -168,7 +168,7 @@ def test_a_ticket_without_read_access_consumes_no_files(peer08: Peer10t):
 
 
 @pytest.mark.rule("0-10t#171")
-def test_a_ticket_without_read_access_consumes_no_packets(peer08: Peer10t):
+def test_a_ticket_without_read_access_consumes_no_packets(peer08: Peer10t) -> None:
     queue = peer08.queue("")
     ticket = _ticket(peer08, "passive", "write")
     peer08.send(StreamConsume(queue=queue, ticket=ticket))
@@ -176,7 +176,7 @@ def test_a_ticket_without_read_access_consumes_no_packets(peer08: Peer10t):
 
 
 @pytest.mark.rule("0-10t#153")
-def test_a_ticket_without_write_access_publishes_no_files(peer08: Peer10t):
+def test_a_ticket_without_write_access_publishes_no_files(peer08: Peer10t) -> None:
     queue = peer08.queue("")
     ticket = _ticket(peer08, "passive", "read")
     peer08.stage("refused", b"x")
@@ -185,7 +185,7 @@ def test_a_ticket_without_write_access_publishes_no_files(peer08: Peer10t):
 
 
 @pytest.mark.rule("0-10t#175")
-def test_a_ticket_without_write_access_publishes_no_packets(peer08: Peer10t):
+def test_a_ticket_without_write_access_publishes_no_packets(peer08: Peer10t) -> None:
     queue = peer08.queue("")
     ticket = _ticket(peer08, "passive", "read")
     peer08.send(StreamPublish("", queue, ticket=ticket))
@@ -193,7 +193,7 @@ def test_a_ticket_without_write_access_publishes_no_packets(peer08: Peer10t):
 
 
 @pytest.mark.rule("0-10t#141")
-def test_a_publisher_of_files_on_a_session_is_stopped_by_session_flow(peer08: Peer10t):
+def test_a_publisher_of_files_on_a_session_is_stopped_by_session_flow(peer08: Peer10t) -> None:
     peer08.ask(SessionOpen(0), 2)
     queue: str = peer08.ask(m.QueueDeclare(exclusive=True, arguments={"x-max-length": 1}), 2).queue
     for number in range(2):
@@ -205,7 +205,7 @@ def test_a_publisher_of_files_on_a_session_is_stopped_by_session_flow(peer08: Pe
     peer08.ask(SessionClose(), 2)
 
 
-def test_headers_of_files_come_in_types_that_the_client_can_read(peer08: Peer10t):
+def test_headers_of_files_come_in_types_that_the_client_can_read(peer08: Peer10t) -> None:
     queue = peer08.queue("")
     properties = FileProperties(headers={"yes": True, "n": 5, "big": 2**40})
     peer08.files(queue)
@@ -217,18 +217,20 @@ def test_headers_of_files_come_in_types_that_the_client_can_read(peer08: Peer10t
     assert peer08.take_file().properties.headers == {"yes": True, "n": 5, "big": 2**40}
 
 
-def test_a_plain_client_reads_the_headers_of_another_as_text(connect08: Connect):
+def test_a_plain_client_reads_the_headers_of_another_as_text(connect08: Connect) -> None:
     writer, reader = connect08().open(), connect08().open()
-    queue: str = writer.queue("")  # type: ignore[attr-defined]
-    reader.files(queue)  # type: ignore[attr-defined]
+    queue: str = writer.queue("")
+    reader.files(queue)
     properties = FileProperties(headers={"yes": True, "n": 5})
-    writer.publish_file(queue, b"x", "plainly", properties=properties)  # type: ignore[attr-defined]
-    found = reader.take_file()  # type: ignore[attr-defined]
+    writer.publish_file(queue, b"x", "plainly", properties=properties)
+    found = reader.take_file()
     assert found.properties.headers == {"yes": "true", "n": 5}
 
 
 @pytest.mark.parametrize("kind", ["basic", "message", "file", "stream"])
-def test_a_publish_of_each_class_is_complete_when_its_content_has_come(peer08: Peer10t, kind: str):
+def test_a_publish_of_each_class_is_complete_when_its_content_has_come(
+    peer08: Peer10t, kind: str
+) -> None:
     queue = peer08.queue("")
     if kind == "basic":
         peer08.publish("", queue, b"body")
@@ -247,7 +249,7 @@ def test_a_publish_of_each_class_is_complete_when_its_content_has_come(peer08: P
 
 
 @pytest.mark.rule("0-10t#061")
-def test_every_class_is_sent_through_every_exchange_to_every_queue(peer08: Peer10t):
+def test_every_class_is_sent_through_every_exchange_to_every_queue(peer08: Peer10t) -> None:
     """Create an exchange of each type, queues bound to each, send each content to each queue."""
     kinds = ("direct", "fanout", "topic", "headers")
     queues = [peer08.queue("") for _ in range(3)]

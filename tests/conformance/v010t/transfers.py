@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.wire.v09 import methods_message as m
+from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
 from harebell.wire.v09.transfer import (
     Transfer,
     TransferProperties,
@@ -16,7 +17,7 @@ from harebell.wire.v09.transfer import (
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE
 from harebell.wire.v09.typed_fields import FieldDialect
 from tests.conformance.frames import METHOD
-from tests.conformance.v010t.peer import SPEC, Peer
+from tests.conformance.v010t.peer import Peer
 
 _FIELDS = set(Transfer.__struct_fields__) - {"raw", "kind", "value"}
 

@@ -36,7 +36,7 @@ FULL = FileProperties(
 # --- from the publisher to the consumer -------------------------------------------------------
 
 
-def test_a_staged_file_is_published_and_delivered_staged(peer08: Peer08):
+def test_a_staged_file_is_published_and_delivered_staged(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue, consumer_tag="t")
     peer08.publish_file(queue, BODY, properties=FULL)
@@ -46,14 +46,14 @@ def test_a_staged_file_is_published_and_delivered_staged(peer08: Peer08):
     assert FILE.encode(found.properties) == FILE.encode(FULL)
 
 
-def test_a_file_of_no_octets_is_a_file(peer08: Peer08):
+def test_a_file_of_no_octets_is_a_file(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.publish_file(queue, b"")
     assert peer08.take_file().body == b""
 
 
-def test_a_waiting_file_is_delivered_when_a_consumer_comes(peer08: Peer08, other08: Peer08):
+def test_a_waiting_file_is_delivered_when_a_consumer_comes(peer08: Peer08, other08: Peer08) -> None:
     queue = peer08.queue("files")
     for number in range(3):
         peer08.publish_file(queue, b"%d" % number, f"id-{number}")
@@ -63,7 +63,7 @@ def test_a_waiting_file_is_delivered_when_a_consumer_comes(peer08: Peer08, other
         assert other08.take_file(delivery_tag=number + 1).body == b"%d" % number
 
 
-def test_a_client_that_has_a_part_of_a_file_gets_the_rest(peer08: Peer08, other08: Peer08):
+def test_a_client_that_has_a_part_of_a_file_gets_the_rest(peer08: Peer08, other08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.publish_file(queue, BODY)
     other08.files(queue)
@@ -81,7 +81,7 @@ def test_a_client_that_has_a_part_of_a_file_gets_the_rest(peer08: Peer08, other0
 
 
 @pytest.mark.parametrize("staged", [300_001, 2**64 - 1])
-def test_a_client_cannot_have_more_than_there_is(peer08: Peer08, staged: int):
+def test_a_client_cannot_have_more_than_there_is(peer08: Peer08, staged: int) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.publish_file(queue, BODY)
@@ -93,7 +93,7 @@ def test_a_client_cannot_have_more_than_there_is(peer08: Peer08, staged: int):
     assert peer08.count(queue) == 1
 
 
-def test_an_open_ok_that_answers_nothing_is_refused(peer08: Peer08):
+def test_an_open_ok_that_answers_nothing_is_refused(peer08: Peer08) -> None:
     peer08.send(FileOpenOk(0))
     peer08.cut_off(503, "file.open-ok answers no file.open")
 
@@ -102,7 +102,7 @@ def test_an_open_ok_that_answers_nothing_is_refused(peer08: Peer08):
 
 
 @rule("0-8#131")
-def test_staging_resumes_where_the_connection_broke(connect08: Connect08):
+def test_staging_resumes_where_the_connection_broke(connect08: Connect08) -> None:
     first = connect08().open()
     queue = first.queue("files")
     first.send(FileOpen("the file", len(BODY)))
@@ -122,14 +122,14 @@ def test_staging_resumes_where_the_connection_broke(connect08: Connect08):
 
 
 @rule("0-8#130")
-def test_the_broker_says_from_which_octet_it_wants_a_file(peer08: Peer08):
+def test_the_broker_says_from_which_octet_it_wants_a_file(peer08: Peer08) -> None:
     peer08.stage("once more", BODY)
     assert peer08.stage("once more", BODY) == len(BODY)
 
 
 @rule("0-8#129")
 @pytest.mark.parametrize("size", [len(BODY) - 1, len(BODY) + 1, 0])
-def test_a_content_of_another_size_than_announced_is_refused(peer08: Peer08, size: int):
+def test_a_content_of_another_size_than_announced_is_refused(peer08: Peer08, size: int) -> None:
     peer08.send(FileOpen(f"of {size}", len(BODY)))
     peer08.expect(FileOpenOk)
     body = BODY[:size]
@@ -140,28 +140,28 @@ def test_a_content_of_another_size_than_announced_is_refused(peer08: Peer08, siz
 
 
 @rule("0-8#129")
-def test_content_of_no_octets_is_permitted(peer08: Peer08):
+def test_content_of_no_octets_is_permitted(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.publish_file(queue, b"")
     assert peer08.count(queue) == 1
 
 
-def test_a_file_larger_than_a_message_may_be_is_refused_before_it_is_sent(peer08: Peer08):
+def test_a_file_larger_than_a_message_may_be_is_refused_before_it_is_sent(peer08: Peer08) -> None:
     peer08.send(FileOpen("id", MESSAGE_MAX_BYTES + 1))
     peer08.refused(311, f"message size {MESSAGE_MAX_BYTES + 1} is larger")
 
 
-def test_stage_needs_an_open(peer08: Peer08):
+def test_stage_needs_an_open(peer08: Peer08) -> None:
     peer08.send_content(FileStage(), FILE, b"\0\0", b"x")
     peer08.cut_off(503, "file.stage without file.open before it")
 
 
-def test_a_publish_of_nothing_staged_is_refused(peer08: Peer08):
+def test_a_publish_of_nothing_staged_is_refused(peer08: Peer08) -> None:
     peer08.send(FilePublish("", "q", identifier="missing"))
     peer08.refused(404, "no file 'missing' is staged")
 
 
-def test_a_publish_may_overtake_the_staging_on_another_channel(connect08: Connect08):
+def test_a_publish_may_overtake_the_staging_on_another_channel(connect08: Connect08) -> None:
     peer = connect08().open(channels=(1, 2))
     queue = peer.queue("files")
     peer.send(FileOpen("id", len(BODY)))
@@ -173,7 +173,7 @@ def test_a_publish_may_overtake_the_staging_on_another_channel(connect08: Connec
     assert peer.count(queue, 2) == 1
 
 
-def test_a_publish_whose_staging_breaks_off_is_refused(connect08: Connect08):
+def test_a_publish_whose_staging_breaks_off_is_refused(connect08: Connect08) -> None:
     peer = connect08().open(channels=(1, 2))
     peer.send(FileOpen("broken", len(BODY)))
     peer.expect(FileOpenOk)
@@ -183,14 +183,14 @@ def test_a_publish_whose_staging_breaks_off_is_refused(connect08: Connect08):
     peer.expect(m.ChannelCloseOk)
 
 
-def test_a_file_is_published_once(peer08: Peer08):
+def test_a_file_is_published_once(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.publish_file(queue, b"x")
     peer08.send(FilePublish("", queue, identifier="id"))
     peer08.refused(404, "no file 'id' is staged")
 
 
-def test_who_stages_the_same_file_takes_it_over(connect08: Connect08):
+def test_who_stages_the_same_file_takes_it_over(connect08: Connect08) -> None:
     first, second = connect08().open(), connect08().open()
     first.send(FileOpen("id", len(BODY)))
     first.expect(FileOpenOk)
@@ -205,7 +205,7 @@ def test_who_stages_the_same_file_takes_it_over(connect08: Connect08):
     assert second.count(queue) == 1
 
 
-def test_what_one_user_staged_another_cannot_publish(connect08: Connect08, site: object):
+def test_what_one_user_staged_another_cannot_publish(connect08: Connect08, site: object) -> None:
     peer = connect08().open()
     peer.stage("id", b"secret")
     # Another vhost or user is another staging area; the unit tests of the area show both.
@@ -217,7 +217,7 @@ def test_what_one_user_staged_another_cannot_publish(connect08: Connect08, site:
 
 
 @rule("0-8#124")
-def test_a_queue_has_sixteen_consumers_and_more(connect08: Connect08):
+def test_a_queue_has_sixteen_consumers_and_more(connect08: Connect08) -> None:
     peer = connect08().open(channels=tuple(range(1, 21)))
     queue = peer.queue("files")
     for channel in range(1, 21):
@@ -226,12 +226,12 @@ def test_a_queue_has_sixteen_consumers_and_more(connect08: Connect08):
 
 
 @rule("0-8#126")
-def test_no_queue_before_and_an_empty_name_end_the_connection(peer08: Peer08):
+def test_no_queue_before_and_an_empty_name_end_the_connection(peer08: Peer08) -> None:
     peer08.send(FileConsume(queue=""))
     peer08.cut_off(530, "no previously declared queue")
 
 
-def test_an_empty_name_is_the_queue_declared_last(peer08: Peer08):
+def test_an_empty_name_is_the_queue_declared_last(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files("")
     peer08.publish_file(queue, b"x")
@@ -239,7 +239,7 @@ def test_an_empty_name_is_the_queue_declared_last(peer08: Peer08):
 
 
 @rule("0-8#127")
-def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08):
+def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue, consumer_tag="twice")
     peer08.send(FileConsume(queue=queue, consumer_tag="twice"))
@@ -249,7 +249,7 @@ def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08):
 @pytest.mark.parametrize("kind", [FileConsume, StreamConsume])
 def test_a_channel_has_no_more_consumers_of_files_and_packets_than_may_be(
     kind: type[FileConsume | StreamConsume],
-):
+) -> None:
     site = MemorySite(consumer_max=2)
     peer = Peer08(site, site.connect()).open()
     queue = peer.queue("files")
@@ -259,7 +259,7 @@ def test_a_channel_has_no_more_consumers_of_files_and_packets_than_may_be(
     peer.cut_off(530, "reached maximum (2) of consumers per channel")
 
 
-def test_a_cancelled_consumer_of_files_leaves_room_for_another():
+def test_a_cancelled_consumer_of_files_leaves_room_for_another() -> None:
     site = MemorySite(consumer_max=1)
     peer = Peer08(site, site.connect()).open()
     queue = peer.queue("files")
@@ -269,7 +269,7 @@ def test_a_cancelled_consumer_of_files_leaves_room_for_another():
 
 
 @rule("0-8#128")
-def test_a_queue_that_has_consumers_cannot_be_had_alone(peer08: Peer08, other08: Peer08):
+def test_a_queue_that_has_consumers_cannot_be_had_alone(peer08: Peer08, other08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     other08.send(FileConsume(queue=queue, exclusive=True))
@@ -277,14 +277,16 @@ def test_a_queue_that_has_consumers_cannot_be_had_alone(peer08: Peer08, other08:
 
 
 @rule("0-8#128")
-def test_nobody_else_can_have_a_queue_that_somebody_has_alone(peer08: Peer08, other08: Peer08):
+def test_nobody_else_can_have_a_queue_that_somebody_has_alone(
+    peer08: Peer08, other08: Peer08
+) -> None:
     queue = peer08.queue("files")
     peer08.files(queue, exclusive=True)
     other08.send(FileConsume(queue=queue))
     other08.refused(405, "in exclusive use")
 
 
-def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08):
+def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     tag = peer08.files(queue)
     assert peer08.ask(FileCancel(tag)).consumer_tag == tag
@@ -298,7 +300,7 @@ def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08):
 
 @rule("0-8#123")
 @pytest.mark.parametrize("whole", [False, True])
-def test_no_more_files_come_than_the_window_allows(peer08: Peer08, whole: bool):
+def test_no_more_files_come_than_the_window_allows(peer08: Peer08, whole: bool) -> None:
     queue = peer08.queue("files")
     peer08.ask(FileQos(prefetch_count=2, global_=whole))
     for number in range(4):
@@ -314,7 +316,7 @@ def test_no_more_files_come_than_the_window_allows(peer08: Peer08, whole: bool):
 
 @rule("0-8#123")
 @pytest.mark.parametrize("whole", [False, True])
-def test_no_more_octets_come_than_the_window_allows(peer08: Peer08, whole: bool):
+def test_no_more_octets_come_than_the_window_allows(peer08: Peer08, whole: bool) -> None:
     queue = peer08.queue("files")
     peer08.ask(FileQos(prefetch_size=100, global_=whole))
     for number in range(3):
@@ -330,7 +332,7 @@ def test_no_more_octets_come_than_the_window_allows(peer08: Peer08, whole: bool)
     peer08.take_file(delivery_tag=3)
 
 
-def test_a_file_larger_than_the_window_comes_alone(peer08: Peer08):
+def test_a_file_larger_than_the_window_comes_alone(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.ask(FileQos(prefetch_size=100))
     for number in range(2):
@@ -342,7 +344,7 @@ def test_a_file_larger_than_the_window_comes_alone(peer08: Peer08):
     peer08.take_file(delivery_tag=2)
 
 
-def test_the_window_of_a_connection_holds_for_all_its_channels(connect08: Connect08):
+def test_the_window_of_a_connection_holds_for_all_its_channels(connect08: Connect08) -> None:
     peer = connect08().open(channels=(1, 2))
     queue = peer.queue("files")
     peer.ask(FileQos(prefetch_count=1, global_=True))
@@ -358,7 +360,7 @@ def test_the_window_of_a_connection_holds_for_all_its_channels(connect08: Connec
     assert isinstance(found[1], FileOpen)
 
 
-def test_a_window_means_nothing_to_automatic_acknowledgement(peer08: Peer08):
+def test_a_window_means_nothing_to_automatic_acknowledgement(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.ask(FileQos(prefetch_count=1, prefetch_size=1))
     for number in range(3):
@@ -372,7 +374,7 @@ def test_a_window_means_nothing_to_automatic_acknowledgement(peer08: Peer08):
 
 
 @rule("0-8#122")
-def test_files_are_acknowledged_by_hand_and_by_themselves(connect08: Connect08):
+def test_files_are_acknowledged_by_hand_and_by_themselves(connect08: Connect08) -> None:
     peer = connect08().open()
     queue = peer.queue("files")
     peer.publish_file(queue, b"by hand", "one")
@@ -393,7 +395,7 @@ def test_files_are_acknowledged_by_hand_and_by_themselves(connect08: Connect08):
     assert peer.count(queue) == 0
 
 
-def test_several_files_are_acknowledged_at_once(peer08: Peer08):
+def test_several_files_are_acknowledged_at_once(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     for number in range(4):
         peer08.publish_file(queue, b"x", f"id-{number}")
@@ -409,7 +411,7 @@ def test_several_files_are_acknowledged_at_once(peer08: Peer08):
 
 @rule("0-8#139")
 @pytest.mark.parametrize("tag", [1, 2, 99])
-def test_a_tag_that_was_not_delivered_closes_the_channel(peer08: Peer08, tag: int):
+def test_a_tag_that_was_not_delivered_closes_the_channel(peer08: Peer08, tag: int) -> None:
     queue = peer08.queue("files")
     if tag == 2:
         peer08.files(queue)
@@ -421,7 +423,7 @@ def test_a_tag_that_was_not_delivered_closes_the_channel(peer08: Peer08, tag: in
 
 
 @rule("0-8#139")
-def test_a_file_that_is_still_being_staged_cannot_be_acknowledged(peer08: Peer08):
+def test_a_file_that_is_still_being_staged_cannot_be_acknowledged(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.publish_file(queue, b"x")
@@ -434,14 +436,14 @@ def test_a_file_that_is_still_being_staged_cannot_be_acknowledged(peer08: Peer08
 
 
 @rule("0-8#133")
-def test_an_empty_exchange_name_is_the_default_exchange(peer08: Peer08):
+def test_an_empty_exchange_name_is_the_default_exchange(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.publish_file(queue, b"x", exchange="")
     assert peer08.count(queue) == 1
 
 
 @rule("0-8#134")
-def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08):
+def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08) -> None:
     peer08.ask(m.ExchangeDeclare("inside", "direct", internal=True))
     peer08.stage("id", b"x")
     peer08.send(FilePublish("inside", "k", identifier="id"))
@@ -450,7 +452,7 @@ def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08):
 
 @rule("0-8#135")
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
-def test_every_exchange_takes_files(peer08: Peer08, kind: str):
+def test_every_exchange_takes_files(peer08: Peer08, kind: str) -> None:
     peer08.ask(m.ExchangeDeclare(f"files.{kind}", kind))
     queue = peer08.queue("files")
     peer08.ask(m.QueueBind(queue, f"files.{kind}", "k", arguments={"a": 1}))
@@ -458,14 +460,14 @@ def test_every_exchange_takes_files(peer08: Peer08, kind: str):
     assert peer08.count(queue) == 1
 
 
-def test_an_unknown_exchange_closes_the_channel(peer08: Peer08):
+def test_an_unknown_exchange_closes_the_channel(peer08: Peer08) -> None:
     peer08.stage("id", b"x")
     peer08.send(FilePublish("missing", "k", identifier="id"))
     peer08.refused(404, "no exchange 'missing' in vhost '/'")
 
 
 @rule("0-8#136")
-def test_a_mandatory_file_that_goes_nowhere_comes_back(peer08: Peer08):
+def test_a_mandatory_file_that_goes_nowhere_comes_back(peer08: Peer08) -> None:
     peer08.publish_file("nowhere", BODY, properties=FULL, flags=1)
     found = peer08.expect_whole(FileReturn, exchange="", routing_key="nowhere")
     assert found.body == BODY
@@ -474,13 +476,13 @@ def test_a_mandatory_file_that_goes_nowhere_comes_back(peer08: Peer08):
 
 
 @rule("0-8#136")
-def test_a_file_that_goes_nowhere_and_is_not_mandatory_is_gone(peer08: Peer08):
+def test_a_file_that_goes_nowhere_and_is_not_mandatory_is_gone(peer08: Peer08) -> None:
     peer08.publish_file("nowhere", BODY)
     peer08.expect_silence()
 
 
 @rule("0-8#137")
-def test_an_immediate_file_comes_back_when_nobody_takes_it(peer08: Peer08):
+def test_an_immediate_file_comes_back_when_nobody_takes_it(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.publish_file(queue, BODY, flags=2)
     found = peer08.expect_whole(FileReturn, routing_key=queue)
@@ -490,7 +492,7 @@ def test_an_immediate_file_comes_back_when_nobody_takes_it(peer08: Peer08):
 
 
 @rule("0-8#137")
-def test_an_immediate_file_goes_to_who_is_there(peer08: Peer08):
+def test_an_immediate_file_goes_to_who_is_there(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.publish_file(queue, b"x", flags=2)
@@ -501,7 +503,7 @@ def test_an_immediate_file_goes_to_who_is_there(peer08: Peer08):
 
 
 @rule("0-8#140", "0-8#142")
-def test_a_rejected_file_goes_to_somebody_else(peer08: Peer08, other08: Peer08):
+def test_a_rejected_file_goes_to_somebody_else(peer08: Peer08, other08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.publish_file(queue, b"x")
@@ -514,7 +516,7 @@ def test_a_rejected_file_goes_to_somebody_else(peer08: Peer08, other08: Peer08):
 
 
 @rule("0-8#142")
-def test_a_rejected_file_never_comes_back_on_the_same_channel(peer08: Peer08):
+def test_a_rejected_file_never_comes_back_on_the_same_channel(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.publish_file(queue, b"first", "one")
@@ -529,7 +531,7 @@ def test_a_rejected_file_never_comes_back_on_the_same_channel(peer08: Peer08):
 
 
 @rule("0-8#141", "0-8#142")
-def test_a_rejected_file_is_a_dead_letter_where_nobody_else_is(peer08: Peer08):
+def test_a_rejected_file_is_a_dead_letter_where_nobody_else_is(peer08: Peer08) -> None:
     dead = peer08.queue("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
     queue = peer08.queue("files", arguments=arguments)
@@ -542,7 +544,7 @@ def test_a_rejected_file_is_a_dead_letter_where_nobody_else_is(peer08: Peer08):
 
 
 @rule("0-8#141")
-def test_a_rejected_file_that_shall_not_come_back_is_gone(peer08: Peer08):
+def test_a_rejected_file_that_shall_not_come_back_is_gone(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.publish_file(queue, b"x")
@@ -554,7 +556,7 @@ def test_a_rejected_file_that_shall_not_come_back_is_gone(peer08: Peer08):
 
 
 @rule("0-8#138")
-def test_a_file_that_five_deliveries_did_not_settle_is_a_dead_letter(peer08: Peer08):
+def test_a_file_that_five_deliveries_did_not_settle_is_a_dead_letter(peer08: Peer08) -> None:
     dead = peer08.queue("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
     queue = peer08.queue("files", arguments=arguments)
@@ -570,7 +572,7 @@ def test_a_file_that_five_deliveries_did_not_settle_is_a_dead_letter(peer08: Pee
 
 
 @rule("0-8#138")
-def test_without_a_place_for_dead_letters_a_file_stays(peer08: Peer08):
+def test_without_a_place_for_dead_letters_a_file_stays(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.publish_file(queue, b"x")
     for _ in range(7):
@@ -585,7 +587,7 @@ def test_without_a_place_for_dead_letters_a_file_stays(peer08: Peer08):
 
 
 @pytest.mark.parametrize("requeue", [False, True])
-def test_files_are_delivered_again_when_the_client_asks(peer08: Peer08, requeue: bool):
+def test_files_are_delivered_again_when_the_client_asks(peer08: Peer08, requeue: bool) -> None:
     queue = peer08.queue("files")
     for number in range(3):
         peer08.publish_file(queue, b"%d" % number, f"id-{number}")
@@ -601,7 +603,7 @@ def test_files_are_delivered_again_when_the_client_asks(peer08: Peer08, requeue:
     assert peer08.count(queue) == 0
 
 
-def test_a_client_that_stopped_the_flow_gets_no_files_until_it_goes_on(peer08: Peer08):
+def test_a_client_that_stopped_the_flow_gets_no_files_until_it_goes_on(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.files(queue)
     peer08.ask(m.ChannelFlow(active=False))
@@ -612,7 +614,7 @@ def test_a_client_that_stopped_the_flow_gets_no_files_until_it_goes_on(peer08: P
     assert peer08.take_file().body == b"x"
 
 
-def test_what_a_cancelled_consumer_was_not_told_of_goes_back(peer08: Peer08):
+def test_what_a_cancelled_consumer_was_not_told_of_goes_back(peer08: Peer08) -> None:
     queue = peer08.queue("files")
     peer08.ask(FileQos(prefetch_count=1))
     for number in range(3):
@@ -626,7 +628,7 @@ def test_what_a_cancelled_consumer_was_not_told_of_goes_back(peer08: Peer08):
     assert peer08.take_file(redelivered=False).body == b"1"
 
 
-def test_a_file_that_is_being_staged_takes_no_memory(connect08_memory: Connect08):
+def test_a_file_that_is_being_staged_takes_no_memory(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open()
     body = bytes(3_000_000)
     peer.send(FileOpen("large", len(body)))

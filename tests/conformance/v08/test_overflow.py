@@ -22,7 +22,9 @@ def bodies(peer: Peer08, queue: str) -> list[bytes]:
 
 @rule("0-8#120")
 @pytest.mark.parametrize("overflow", ["drop-head", "reject-publish"])
-def test_a_full_queue_stops_the_publisher_of_a_file(peer08: Peer08, other08: Peer08, overflow: str):
+def test_a_full_queue_stops_the_publisher_of_a_file(
+    peer08: Peer08, other08: Peer08, overflow: str
+) -> None:
     queue = peer08.queue("full", arguments={"x-max-length": 2, "x-overflow": overflow})
     for number in range(2):
         peer08.publish_file(queue, b"%d" % number, f"id-{number}")
@@ -43,7 +45,7 @@ def test_a_full_queue_stops_the_publisher_of_a_file(peer08: Peer08, other08: Pee
 @rule("0-8#120")
 def test_what_was_published_while_the_queue_was_full_waits_in_its_order(
     peer08: Peer08, other08: Peer08
-):
+) -> None:
     queue = peer08.queue("full", arguments={"x-max-length": 1})
     for number in range(4):
         peer08.stage(f"id-{number}", b"%d" % number)
@@ -57,7 +59,7 @@ def test_what_was_published_while_the_queue_was_full_waits_in_its_order(
 
 
 @rule("0-8#120")
-def test_other_messages_go_where_a_queue_is_full_of_files(peer08: Peer08):
+def test_other_messages_go_where_a_queue_is_full_of_files(peer08: Peer08) -> None:
     queue = peer08.queue("full", arguments={"x-max-length": 2})
     peer08.publish_file(queue, b"file", "one")
     peer08.publish("", queue, b"first", b"\0\0")
@@ -67,7 +69,7 @@ def test_other_messages_go_where_a_queue_is_full_of_files(peer08: Peer08):
 
 
 @rule("0-8#120")
-def test_a_limit_of_octets_holds_for_files_too(peer08: Peer08):
+def test_a_limit_of_octets_holds_for_files_too(peer08: Peer08) -> None:
     queue = peer08.queue("full", arguments={"x-max-length-bytes": 100})
     peer08.publish_file(queue, bytes(60), "one")
     peer08.publish_file(queue, bytes(60), "two")
@@ -79,7 +81,7 @@ def test_a_limit_of_octets_holds_for_files_too(peer08: Peer08):
     assert peer08.count(queue) == 1
 
 
-def test_a_publisher_that_closes_its_channel_leaves_the_file_staged(connect08: Connect08):
+def test_a_publisher_that_closes_its_channel_leaves_the_file_staged(connect08: Connect08) -> None:
     peer = connect08().open()
     queue = peer.queue("full", arguments={"x-max-length": 1})
     peer.publish_file(queue, b"one", "left-1")
@@ -93,7 +95,7 @@ def test_a_publisher_that_closes_its_channel_leaves_the_file_staged(connect08: C
 
 
 @rule("0-8#143")
-def test_a_full_queue_discards_the_least_urgent_packet(peer08: Peer08):
+def test_a_full_queue_discards_the_least_urgent_packet(peer08: Peer08) -> None:
     queue = peer08.queue("full", arguments={"x-max-length": 3})
     for priority in (5, 2, 7, 2, 9, 1, 4):
         peer08.packet(queue, b"%d" % priority, priority=priority)
@@ -101,14 +103,14 @@ def test_a_full_queue_discards_the_least_urgent_packet(peer08: Peer08):
 
 
 @rule("0-8#143", "0-8#144")
-def test_packets_of_one_priority_are_discarded_in_their_order(peer08: Peer08):
+def test_packets_of_one_priority_are_discarded_in_their_order(peer08: Peer08) -> None:
     queue = peer08.queue("full", arguments={"x-max-length": 2})
     for number in range(4):
         peer08.packet(queue, b"%d" % number)
     assert bodies(peer08, queue) == [b"2", b"3"]
 
 
-def test_messages_of_class_basic_go_in_their_order_as_ever(peer08: Peer08):
+def test_messages_of_class_basic_go_in_their_order_as_ever(peer08: Peer08) -> None:
     queue = peer08.queue("full", arguments={"x-max-length": 2})
     for number in range(4):
         peer08.publish("", queue, b"%d" % number, b"\x08\0" + bytes((9 - number,)))

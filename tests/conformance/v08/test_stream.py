@@ -39,7 +39,7 @@ def drain(peer: Peer08, last: bytes) -> list[bytes]:
 # --- from the publisher to the consumer -------------------------------------------------------
 
 
-def test_a_packet_is_delivered_as_it_was_published(peer08: Peer08):
+def test_a_packet_is_delivered_as_it_was_published(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     consume(peer08, queue, consumer_tag="t")
     body = bytes(range(256)) * 2_000
@@ -48,14 +48,14 @@ def test_a_packet_is_delivered_as_it_was_published(peer08: Peer08):
     assert STREAM.encode(found.properties) == STREAM.encode(FULL)
 
 
-def test_a_packet_of_no_octets_is_a_packet(peer08: Peer08):
+def test_a_packet_of_no_octets_is_a_packet(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     consume(peer08, queue)
     peer08.packet(queue, b"")
     peer08.take_packet(b"")
 
 
-def test_the_queue_that_a_packet_came_from_is_named(peer08: Peer08):
+def test_the_queue_that_a_packet_came_from_is_named(peer08: Peer08) -> None:
     peer08.ask(m.ExchangeDeclare("all", "fanout"))
     for name in ("one", "two"):
         peer08.queue(name)
@@ -67,7 +67,7 @@ def test_the_queue_that_a_packet_came_from_is_named(peer08: Peer08):
 
 
 @rule("0-8#145")
-def test_a_delivered_packet_is_gone_from_its_queue(peer08: Peer08):
+def test_a_delivered_packet_is_gone_from_its_queue(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     peer08.packet(queue, b"x")
     assert peer08.count(queue) == 1
@@ -79,7 +79,7 @@ def test_a_delivered_packet_is_gone_from_its_queue(peer08: Peer08):
     assert peer08.count(queue) == 0
 
 
-def test_the_methods_of_a_message_class_cannot_acknowledge_a_packet(peer08: Peer08):
+def test_the_methods_of_a_message_class_cannot_acknowledge_a_packet(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     consume(peer08, queue)
     peer08.packet(queue, b"x")
@@ -93,7 +93,7 @@ def test_the_methods_of_a_message_class_cannot_acknowledge_a_packet(peer08: Peer
 
 
 @rule("0-8#147")
-def test_a_queue_has_sixteen_consumers_and_more(connect08: Connect08):
+def test_a_queue_has_sixteen_consumers_and_more(connect08: Connect08) -> None:
     peer = connect08().open(channels=tuple(range(1, 21)))
     queue = peer.queue("packets")
     for channel in range(1, 21):
@@ -102,7 +102,7 @@ def test_a_queue_has_sixteen_consumers_and_more(connect08: Connect08):
 
 
 @rule("0-8#148")
-def test_different_channels_have_rates_of_their_own(connect08_memory: Connect08):
+def test_different_channels_have_rates_of_their_own(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open(channels=(1, 2))
     peer.ask(m.ExchangeDeclare("all", "fanout"))
     for channel, name in ((1, "slow"), (2, "fast")):
@@ -120,13 +120,13 @@ def test_different_channels_have_rates_of_their_own(connect08_memory: Connect08)
 
 
 @rule("0-8#150")
-def test_no_queue_before_and_an_empty_name_end_the_connection(peer08: Peer08):
+def test_no_queue_before_and_an_empty_name_end_the_connection(peer08: Peer08) -> None:
     peer08.send(StreamConsume(queue=""))
     peer08.cut_off(530, "no previously declared queue")
 
 
 @rule("0-8#151")
-def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08):
+def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     consume(peer08, queue, consumer_tag="twice")
     peer08.send(StreamConsume(queue=queue, consumer_tag="twice"))
@@ -137,14 +137,14 @@ def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08):
 @pytest.mark.parametrize("first", [False, True])
 def test_a_queue_cannot_be_shared_with_who_has_it_alone(
     peer08: Peer08, other08: Peer08, first: bool
-):
+) -> None:
     queue = peer08.queue("packets")
     consume(peer08, queue, exclusive=first)
     other08.send(StreamConsume(queue=queue, exclusive=not first))
     other08.refused(405, "in exclusive use")
 
 
-def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08):
+def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     tag = consume(peer08, queue)
     assert peer08.ask(StreamCancel(tag)).consumer_tag == tag
@@ -153,7 +153,7 @@ def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08):
     peer08.send(StreamCancel("unknown", nowait=True))
 
 
-def test_what_waits_for_a_cancelled_consumer_goes_back(connect08_memory: Connect08):
+def test_what_waits_for_a_cancelled_consumer_goes_back(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets")
     peer.ask(StreamQos(consume_rate=RATE))
@@ -165,7 +165,9 @@ def test_what_waits_for_a_cancelled_consumer_goes_back(connect08_memory: Connect
     assert peer.count(queue) == 3
 
 
-def test_a_consumer_may_pass_over_what_its_own_connection_sends(peer08: Peer08, other08: Peer08):
+def test_a_consumer_may_pass_over_what_its_own_connection_sends(
+    peer08: Peer08, other08: Peer08
+) -> None:
     queue = peer08.queue("packets")
     consume(peer08, queue, no_local=True)
     peer08.packet(queue, b"own")
@@ -179,7 +181,9 @@ def test_a_consumer_may_pass_over_what_its_own_connection_sends(peer08: Peer08, 
 
 @rule("0-8#146")
 @pytest.mark.parametrize("whole", [False, True])
-def test_packets_come_at_the_rate_that_was_asked_for(connect08_memory: Connect08, whole: bool):
+def test_packets_come_at_the_rate_that_was_asked_for(
+    connect08_memory: Connect08, whole: bool
+) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets")
     peer.ask(StreamQos(consume_rate=RATE, global_=whole))
@@ -195,7 +199,7 @@ def test_packets_come_at_the_rate_that_was_asked_for(connect08_memory: Connect08
     assert times == [0, 2, 4, 6, 8]
 
 
-def test_the_rate_of_a_connection_is_shared_by_its_channels(connect08_memory: Connect08):
+def test_the_rate_of_a_connection_is_shared_by_its_channels(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open(channels=(1, 2))
     for channel in (1, 2):
         queue = peer.queue(f"packets-{channel}")
@@ -212,7 +216,7 @@ def test_the_rate_of_a_connection_is_shared_by_its_channels(connect08_memory: Co
     assert round(peer.site.now - began) == 3  # type: ignore[union-attr]
 
 
-def test_a_rate_of_zero_is_none(connect08_memory: Connect08):
+def test_a_rate_of_zero_is_none(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets")
     peer.ask(StreamQos(consume_rate=RATE))
@@ -228,7 +232,9 @@ def test_a_rate_of_zero_is_none(connect08_memory: Connect08):
 
 
 @rule("0-8#144", "0-8#146")
-def test_urgent_packets_push_others_out_where_a_consumer_is_slow(connect08_memory: Connect08):
+def test_urgent_packets_push_others_out_where_a_consumer_is_slow(
+    connect08_memory: Connect08,
+) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets")
     peer.ask(StreamQos(prefetch_count=3, consume_rate=RATE))
@@ -246,7 +252,7 @@ def test_urgent_packets_push_others_out_where_a_consumer_is_slow(connect08_memor
 
 
 @rule("0-8#144")
-def test_low_and_high_priorities_are_two_levels(connect08_memory: Connect08):
+def test_low_and_high_priorities_are_two_levels(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets", arguments={"x-max-priority": 9})
     for priority in (4, 5):
@@ -255,7 +261,9 @@ def test_low_and_high_priorities_are_two_levels(connect08_memory: Connect08):
     assert drain(peer, b"4") == [b"5", b"4"]
 
 
-def test_packets_of_one_priority_all_come_however_slow_the_consumer(connect08_memory: Connect08):
+def test_packets_of_one_priority_all_come_however_slow_the_consumer(
+    connect08_memory: Connect08,
+) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets")
     peer.ask(StreamQos(prefetch_count=2, consume_rate=100_000))
@@ -266,7 +274,7 @@ def test_packets_of_one_priority_all_come_however_slow_the_consumer(connect08_me
     assert found == [b"%02d" % number for number in range(50)]
 
 
-def test_messages_of_class_basic_are_never_discarded(connect08_memory: Connect08):
+def test_messages_of_class_basic_are_never_discarded(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets")
     peer.ask(StreamQos(prefetch_count=1, consume_rate=100_000))
@@ -281,7 +289,7 @@ def test_messages_of_class_basic_are_never_discarded(connect08_memory: Connect08
 
 def test_a_consumer_whose_socket_is_full_gets_the_urgent_packets_first(
     connect08_memory: Connect08,
-):
+) -> None:
     publisher, peer = connect08_memory().open(), connect08_memory().open()
     queue = publisher.queue("packets")
     consume(peer, queue)
@@ -293,7 +301,7 @@ def test_a_consumer_whose_socket_is_full_gets_the_urgent_packets_first(
     peer.take_packet(b"low")
 
 
-def test_more_than_a_window_waits_in_the_queue(connect08_memory: Connect08):
+def test_more_than_a_window_waits_in_the_queue(connect08_memory: Connect08) -> None:
     peer = connect08_memory().open()
     queue = peer.queue("packets")
     peer.ask(StreamQos(consume_rate=1))
@@ -309,14 +317,14 @@ def test_more_than_a_window_waits_in_the_queue(connect08_memory: Connect08):
 
 
 @rule("0-8#154")
-def test_an_empty_exchange_name_is_the_default_exchange(peer08: Peer08):
+def test_an_empty_exchange_name_is_the_default_exchange(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     peer08.packet(queue, b"x", "")
     assert peer08.count(queue) == 1
 
 
 @rule("0-8#155")
-def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08):
+def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08) -> None:
     peer08.ask(m.ExchangeDeclare("inside", "direct", internal=True))
     peer08.packet("k", b"x", "inside")
     peer08.refused(403, "cannot publish to internal exchange 'inside'")
@@ -324,7 +332,7 @@ def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08):
 
 @rule("0-8#156")
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
-def test_every_exchange_takes_packets(peer08: Peer08, kind: str):
+def test_every_exchange_takes_packets(peer08: Peer08, kind: str) -> None:
     peer08.ask(m.ExchangeDeclare(f"packets.{kind}", kind))
     queue = peer08.queue("packets")
     peer08.ask(m.QueueBind(queue, f"packets.{kind}", "k", arguments={"a": 1}))
@@ -333,7 +341,7 @@ def test_every_exchange_takes_packets(peer08: Peer08, kind: str):
 
 
 @rule("0-8#157")
-def test_a_mandatory_packet_that_goes_nowhere_comes_back(peer08: Peer08):
+def test_a_mandatory_packet_that_goes_nowhere_comes_back(peer08: Peer08) -> None:
     peer08.packet("nowhere", b"x", flags=1, priority=3)
     found = peer08.expect_whole(StreamReturn, exchange="", routing_key="nowhere")
     assert (found.body, found.properties.priority) == (b"x", 3)
@@ -343,7 +351,7 @@ def test_a_mandatory_packet_that_goes_nowhere_comes_back(peer08: Peer08):
 
 
 @rule("0-8#158")
-def test_an_immediate_packet_comes_back_when_nobody_takes_it(peer08: Peer08):
+def test_an_immediate_packet_comes_back_when_nobody_takes_it(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     peer08.packet(queue, b"x", flags=2)
     found = peer08.expect_whole(StreamReturn, routing_key=queue)
@@ -353,19 +361,19 @@ def test_an_immediate_packet_comes_back_when_nobody_takes_it(peer08: Peer08):
     peer08.take_packet(b"y")
 
 
-def test_an_unknown_exchange_closes_the_channel_before_the_content_comes(peer08: Peer08):
+def test_an_unknown_exchange_closes_the_channel_before_the_content_comes(peer08: Peer08) -> None:
     peer08.send(StreamPublish("missing", "k"))
     peer08.refused(404, "no exchange 'missing' in vhost '/'")
 
 
-def test_malformed_properties_end_the_connection(peer08: Peer08):
+def test_malformed_properties_end_the_connection(peer08: Peer08) -> None:
     peer08.send_content(StreamPublish("", "k"), STREAM, b"\0\x01", b"x")
     close = peer08.expect(m.ConnectionClose)
     assert "unknown property flags" in close.reply_text
     peer08.opened = False
 
 
-def test_the_header_of_another_class_ends_the_connection(peer08: Peer08):
+def test_the_header_of_another_class_ends_the_connection(peer08: Peer08) -> None:
     peer08.send(StreamPublish("", "k"))
     peer08.send_header(b"\x00\x3c\x00\x00" + bytes(8) + b"\0\0")
     close = peer08.expect(m.ConnectionClose)
@@ -373,7 +381,7 @@ def test_the_header_of_another_class_ends_the_connection(peer08: Peer08):
     peer08.opened = False
 
 
-def test_packets_are_part_of_a_transaction(peer08: Peer08):
+def test_packets_are_part_of_a_transaction(peer08: Peer08) -> None:
     queue = peer08.queue("packets")
     peer08.ask(m.TxSelect())
     peer08.packet(queue, b"x")

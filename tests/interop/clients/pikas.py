@@ -42,7 +42,7 @@ def channel_closes(code: int, text: str) -> Iterator[None]:
 
 def bodies(channel: BlockingChannel, queue: str) -> list[bytes]:
     """Everything that is ready in a queue, taken with basic.get."""
-    found = []
+    found: list[bytes] = []
     while True:
         method, _, body = channel.basic_get(queue, auto_ack=True)
         if method is None:

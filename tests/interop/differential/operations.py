@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
@@ -14,7 +15,7 @@ CHANNELS = (1, 2)
 LENGTH = 25
 _TYPES = ("direct", "fanout", "topic", "headers", "direct", "topic")
 _KEYS = ("a", "a.b", "a.*", "#", "")
-_ARGUMENTS = (
+_ARGUMENTS: tuple[dict[str, Any], ...] = (
     {}, {}, {}, {}, {}, {"x-max-priority": 3}, {"x-max-priority": -1}, {"x-message-ttl": -1},
     {"x-message-ttl": "soon"}, {"x-expires": 0}, {"x-max-length": -5}, {"x-overflow": "explode"},
     {"x-dead-letter-exchange": ""}, {"x-dead-letter-routing-key": "a"}, {"x-max-length": 2},

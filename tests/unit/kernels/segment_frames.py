@@ -12,7 +12,7 @@ from tests.unit.kernels.twins import told
 
 
 def sink(module: Any) -> Any:
-    class Recorder(module.SegmentSink):  # type: ignore[misc,name-defined]
+    class Recorder(module.SegmentSink):  # type: ignore[misc]
         def __init__(self) -> None:
             self.calls: list[tuple[Any, ...]] = []
             self.on_call: Any = None

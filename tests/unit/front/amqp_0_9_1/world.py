@@ -8,14 +8,14 @@ assert peer.methods() == [m.QueueDeclareOk("q", 0, 0)]
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from harebell.auth.passwords import SHA256
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
-from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.base_connection import BaseConnection, Transport
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
@@ -153,7 +153,7 @@ class OctetPeer:
         self.connection: Any = Arrival(
             world.broker, world.users, world.registry, world.settings, Peer(address, 5), world.now
         )
-        self.connection.transport = self
+        self.connection.transport = cast(Transport, self)
 
     def succeed(self, connection: BaseConnection) -> None:
         """The version is known."""

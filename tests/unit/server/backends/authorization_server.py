@@ -58,8 +58,12 @@ class AuthorizationServer(LocalServer):
     def public(self, name: str) -> dict[str, Any]:
         """A public key, as a set has it."""
         key, algorithm = self.keys[name]
-        kind = {"RS256": RSAAlgorithm, "ES256": ECAlgorithm, "EdDSA": OKPAlgorithm}[algorithm]
-        row = dict(kind.to_jwk(key.public_key(), as_dict=True))
+        kinds: dict[str, Any] = {
+            "RS256": RSAAlgorithm,
+            "ES256": ECAlgorithm,
+            "EdDSA": OKPAlgorithm,
+        }
+        row = dict(kinds[algorithm].to_jwk(key.public_key(), as_dict=True))
         return {**row, "kid": name, "alg": algorithm, "use": "sig"}
 
     def pem(self, name: str) -> bytes:
