@@ -39,20 +39,20 @@ def test_workers_import_the_installed_pyspark(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("ending", ["exit 1", "sleep 600"], ids=["it fails", "it takes too long"])
-def test_nothing_of_a_lesson_stays_behind(
+def test_nothing_of_a_training_run_stays_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     started = tmp_path / "started"
-    lesson = tmp_path / "python"
-    lesson.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {started}\necho no Java\n{ending}\n")
-    lesson.chmod(0o755)
-    monkeypatch.setattr(warming.sys, "executable", str(lesson))
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {started}\necho no Java\n{ending}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(warming.sys, "executable", str(python))
     monkeypatch.setattr(warming, "SPARK_WARM_SECONDS", 2.0)
     if ending == "exit 1":
-        assert warming._run_lesson(tmp_path / "draft") == (1, "no Java\n")
+        assert warming._run_training(tmp_path / "draft") == (1, "no Java\n")
     else:
         with pytest.raises(subprocess.TimeoutExpired):
-            warming._run_lesson(tmp_path / "draft")
+            warming._run_training(tmp_path / "draft")
     left = int(started.read_text())
     assert eventually(lambda: not alive(left))
 

@@ -222,7 +222,7 @@ class StatementRunner:
         """Return a session of the server; None if none runs that fits."""
         from harebell.pipeline.errors import PipelineError
         from harebell.pipeline.hosting import active_session
-        from harebell.pipeline.run.failures import hush
+        from harebell.pipeline.run.failures import suppress_tracebacks
 
         if self._options.master is not None or active_session() is not None:
             return None
@@ -246,7 +246,7 @@ class StatementRunner:
         except SessionError as error:
             raise PipelineError(str(error)) from None
         self._server = server
-        hush(opened)
+        suppress_tracebacks(opened)
         self._held.callback(self._release, opened, server)
         return opened
 

@@ -16,11 +16,11 @@ _DELIVERY_WIDTHS = (0, 0, 0, 1, 1, 8, 8, 8)
 
 
 class UnreadableError(Exception):
-    """A transfer that goes the long way, where its fault is found and named."""
+    """A transfer that has to be decoded the slow way, which finds and names its fault."""
 
 
 def structs(raw: bytes) -> list[tuple[bytes, int, int, int]]:
-    """Code, packing flags (first octet lowest), begin of the fields and end of each struct."""
+    """Return code, packing flags (first octet lowest), begin and end of each struct."""
     found = []
     at = 0
     while at < len(raw):
@@ -33,12 +33,12 @@ def structs(raw: bytes) -> list[tuple[bytes, int, int, int]]:
 
 
 def before_exchange(packed: int) -> int:
-    """Octets of the fields before the exchange."""
+    """Return the size of the fields before the exchange."""
     return sum(width for bit, width in enumerate(_DELIVERY_WIDTHS) if packed >> bit & 1)
 
 
 def str8(raw: bytes, at: int, end: int) -> int:
-    """Where a str8 ends."""
+    """Return where a str8 ends."""
     after = at + 1 + raw[at] if at < end else end + 1
     if after > end:
         raise UnreadableError

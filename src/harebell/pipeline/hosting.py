@@ -19,7 +19,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.limits import PIPELINE_POLL_SECONDS
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.registry import PipelineEntry, PipelineState
-from harebell.pipeline.run.failures import hush, reason_of, unreached
+from harebell.pipeline.run.failures import reason_of, suppress_tracebacks, unreached
 from harebell.pipeline.run.locking import CheckpointLock
 from harebell.pipeline.run.running import PipelineRun
 from harebell.pipeline.run.serving import serving
@@ -186,7 +186,7 @@ def session(
         opened = build_session(name, short_lived=short_lived, settings=settings)
     except HarebellError as error:
         raise PipelineError(str(error)) from None
-    hush(opened)
+    suppress_tracebacks(opened)
     try:
         yield opened
     finally:

@@ -113,7 +113,7 @@ def _delta(path: Path) -> tuple[int, int]:
         raise PipelineError(
             f"there is no Delta table at {path}; an Iceberg table needs --catalog too"
         )
-    with delta.one_sentence(path):
+    with delta.delta_errors(path):
         done = delta.compact(path)
     return int(done["numFilesRemoved"]), int(done["numFilesAdded"])
 
@@ -130,5 +130,5 @@ def _iceberg(name: str, catalog: str, warehouse: str) -> tuple[int, int]:
     table = iceberg_catalog.loaded(iceberg_catalog.opened(place), name)
     if table is None:
         raise PipelineError(f"there is no table {name} in the Iceberg catalog {place.shown}")
-    with iceberg_catalog.one_sentence(place, f"the Iceberg table {name} cannot be compacted"):
+    with iceberg_catalog.catalog_errors(place, f"the Iceberg table {name} cannot be compacted"):
         return iceberg_compaction.compact(table)

@@ -46,7 +46,7 @@ def store(action: str, place: str, target: str | None, queue: str, vhost: str, s
     """Look into the data directory of a broker that does not run.
 
     check says what is in it and what is damaged; dump prints its messages, a line of JSON each;
-    both leave it as it is. repair does what a broker does when it starts: damaged octets go to
+    both leave it as it is. repair does what a broker does when it starts: damaged bytes go to
     quarantine/, and what can be read stays. The exit code is 3 when there is damage, and 74 when
     the disk fails to read something: then repair changes nothing.
 

@@ -45,13 +45,13 @@ UNKNOWN_IDS = 4
 
 
 def state_of(connection: Connection, channel: int) -> ChannelState:
-    """True if a session is on that channel."""
+    """Return whether a session is attached on a channel, is leaving it, or neither."""
     if channel in connection.channels:
         return ChannelState.ATTACHED
     return ChannelState.ENDING if channel in connection.ending else ChannelState.DETACHED
 
 
-def take(connection: Connection, channel: int, control: Control) -> None:
+def serve_control(connection: Connection, channel: int, control: Control) -> None:
     """Serve a control of class session."""
     state = state_of(connection, channel)
     if control.NAME not in CHANNEL_SERVER[state]:
@@ -89,30 +89,32 @@ def attach(connection: Connection, channel: int, control: controls.SessionAttach
         if not control.force:
             connection.send_control(channel, controls.SessionDetached(name, SESSION_BUSY))
             return
-        _take_away(known)
+        _detach_by_force(known)
     connection.ending.pop(channel, None)
     if known is None or known.ended:
         _begin(connection, channel, name)
     else:
-        _come_back(known, connection, channel)
+        _resume(known, connection, channel)
 
 
 def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
     """Find the session of that name; one whose user or vhost was deleted is ended."""
     known: Session | None = connection.registry.named_sessions.get(key)
-    if known is None or (known.vhost is connection.vhost and _same(known.user, connection.user)):
+    if known is None or (
+        known.vhost is connection.vhost and _same_user(known.user, connection.user)
+    ):
         return known
     known.end()
     return None
 
 
-def _same(one: User, other: User) -> bool:
+def _same_user(one: User, other: User) -> bool:
     """True for one user of the broker, and for two logins of a user of another backend."""
     remote = isinstance(one, RemoteUser) and isinstance(other, RemoteUser)
     return one is other or (remote and one.name == other.name)
 
 
-def _take_away(session: Session) -> None:
+def _detach_by_force(session: Session) -> None:
     """Move a session that another connection attaches with force."""
     connection, number = session.connection, session.number
     connection.send_control(number, controls.SessionDetached(session.name, SESSION_BUSY))
@@ -133,7 +135,7 @@ def _begin(connection: Connection, channel: int, name: bytes) -> None:
     session.point()
 
 
-def _come_back(session: Session, connection: Connection, channel: int) -> None:
+def _resume(session: Session, connection: Connection, channel: int) -> None:
     """Resume a session that was without a channel."""
     session.return_to(connection, channel)
     connection.channels[channel] = session

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sinks.delta import delta
-from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace, loaded, one_sentence, opened
+from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace, catalog_errors, loaded, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,7 +89,7 @@ def pinned_in_catalog(name: str, place: CatalogPlace) -> PinnedTable:
     table = loaded(opened(place), name)
     if table is None:
         raise PipelineError(f"there is no table {name} in the Iceberg catalog {place.shown}")
-    with one_sentence(place, f"the Iceberg table {name} cannot be read"):
+    with catalog_errors(place, f"the Iceberg table {name} cannot be read"):
         tasks = list(table.scan().plan_files())
     if any(task.delete_files for task in tasks):
         raise PipelineError(

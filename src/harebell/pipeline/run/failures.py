@@ -39,7 +39,7 @@ _TRACEBACK_LOGGERS = (
 """Loggers of Spark that print a traceback for a failed query or job."""
 
 
-def hush(session: Any = None) -> None:
+def suppress_tracebacks(session: Any = None) -> None:
     """Suppress Spark's tracebacks for errors that are reported in one sentence.
 
     Args:

@@ -63,7 +63,7 @@ class DeltaSink:
             PipelineError: the table has other columns, it is gone, it cannot be written, or the
                 directory has plain Parquet files.
         """
-        with one_sentence(self._path):
+        with delta_errors(self._path):
             return self._write(frame, batch)
 
     def _write(self, frame: DataFrame, batch: int) -> int:
@@ -195,7 +195,7 @@ class DeltaSink:
 
 
 @contextmanager
-def one_sentence(path: Path) -> Iterator[None]:
+def delta_errors(path: Path) -> Iterator[None]:
     """Convert errors of the file system and of delta-rs."""
     from deltalake.exceptions import DeltaError
 

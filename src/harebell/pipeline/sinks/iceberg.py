@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sinks.evolving import check_partitions, new_columns
-from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace, loaded, one_sentence, opened
+from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace, catalog_errors, loaded, opened
 from harebell.pipeline.sinks.iceberg_compaction import compact
 from harebell.pipeline.sinks.known_table import KnownTable
 from harebell.pipeline.sinks.staging import key_of, pass_over
@@ -73,12 +73,12 @@ class IcebergSink:
         """
         if self._catalog is None:
             self._catalog = opened(self._place)
-        with one_sentence(self._place, f"the {self._what} cannot be read"):
+        with catalog_errors(self._place, f"the {self._what} cannot be read"):
             table = loaded(self._catalog, self._name)
         self._known.check(None if table is None else _identity(table), self._what)
         if table is not None:
             last = self._last(table)
-            with one_sentence(self._place, f"the {self._what} cannot be written"):
+            with catalog_errors(self._place, f"the {self._what} cannot be written"):
                 self._uncommitted(table).settle(last)
             if last >= batch:
                 pass_over(frame)
@@ -87,7 +87,7 @@ class IcebergSink:
         rows = _utc(frame.toArrow())
         if not rows.num_rows and not (self._form.overwrite and table is not None):
             return 0
-        with one_sentence(self._place, f"the {self._what} cannot be written"):
+        with catalog_errors(self._place, f"the {self._what} cannot be written"):
             if table is None:
                 table = self._created(rows.schema)
             self._commit(table, rows, batch)
@@ -183,7 +183,7 @@ class IcebergSink:
 
             # Another writer changed the table meanwhile: the next compaction takes the files.
             with (
-                one_sentence(self._place, f"the {self._what} cannot be compacted"),
+                catalog_errors(self._place, f"the {self._what} cannot be compacted"),
                 contextlib.suppress(CommitFailedException, ValidationException),
             ):
                 compact(table)

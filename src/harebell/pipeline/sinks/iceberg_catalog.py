@@ -119,7 +119,7 @@ def opened(place: CatalogPlace) -> Any:
     """
     catalog = iceberg().catalog
     given = {"warehouse": place.warehouse} if place.warehouse else {}
-    with one_sentence(place, f"the Iceberg catalog {place.shown} cannot be opened"):
+    with catalog_errors(place, f"the Iceberg catalog {place.shown} cannot be opened"):
         if "://" not in place.catalog:
             return catalog.load_catalog(place.catalog, **given, **place.properties)
         if place.catalog.startswith(_SQLITE):
@@ -140,7 +140,7 @@ def loaded(catalog: Any, name: str) -> Any:
 
 
 @contextmanager
-def one_sentence(place: CatalogPlace, what: str) -> Iterator[None]:
+def catalog_errors(place: CatalogPlace, what: str) -> Iterator[None]:
     """Convert errors of the catalog, of its database and of the file system.
 
     They come from as many libraries as there are catalogs and file systems, without a common base.

@@ -39,7 +39,7 @@ from harebell.spark.runtime.spark_home_cache import find_cache
 _ROWS = 100
 
 
-class LessonReader(DataSourceReader, DataSourceStreamReader):
+class TrainingReader(DataSourceReader, DataSourceStreamReader):
     """A few rows in Arrow, as a table and as one micro-batch."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -59,7 +59,7 @@ class LessonReader(DataSourceReader, DataSourceStreamReader):
         yield pa.record_batch({"value": pa.array([b'{"n": 1}'] * _ROWS, pa.binary())})
 
 
-class LessonWriter(DataSourceStreamArrowWriter):
+class TrainingWriter(DataSourceStreamArrowWriter):
     """Count the rows of each partition."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -68,29 +68,29 @@ class LessonWriter(DataSourceStreamArrowWriter):
         return WriterCommitMessage()
 
 
-class LessonSource(DataSource):
+class TrainingSource(DataSource):
     """A source and a sink without a broker."""
 
     @classmethod
     def name(cls) -> str:
         """Return the name of the format."""
-        return "harebell_lesson"
+        return "harebell_training"
 
     def schema(self) -> str:
         """Return one column, as messages have it."""
         return "value binary"
 
-    def reader(self, schema: StructType) -> LessonReader:
+    def reader(self, schema: StructType) -> TrainingReader:
         """Return the reader for spark.read."""
-        return LessonReader()
+        return TrainingReader()
 
-    def streamReader(self, schema: StructType) -> LessonReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> TrainingReader:  # noqa: N802
         """Return the reader for spark.readStream."""
-        return LessonReader()
+        return TrainingReader()
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> LessonWriter:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> TrainingWriter:  # noqa: N802
         """Return the writer for writeStream."""
-        return LessonWriter()
+        return TrainingWriter()
 
 
 def warm(*, rebuild: bool = False) -> tuple[Path, bool]:
@@ -111,7 +111,7 @@ def warm(*, rebuild: bool = False) -> tuple[Path, bool]:
     places.directory.mkdir(parents=True, exist_ok=True)
     draft = places.directory / f"classes-{os.getpid()}-{secrets.token_hex(4)}.jsa"
     try:
-        code, printed = _run_lesson(draft)
+        code, printed = _run_training(draft)
         if code != 0 or not draft.is_file():
             said = printed.strip().splitlines()
             reason = said[-1] if said else "the JVM wrote no archive"
@@ -126,7 +126,7 @@ def warm(*, rebuild: bool = False) -> tuple[Path, bool]:
     return places.archive, True
 
 
-def _run_lesson(draft: Path) -> tuple[int, str]:
+def _run_training(draft: Path) -> tuple[int, str]:
     """Run the training session in a process group that is killed afterwards, with its JVM.
 
     Returns:
@@ -138,7 +138,7 @@ def _run_lesson(draft: Path) -> tuple[int, str]:
     command = [sys.executable, "-m", "harebell.spark.runtime.warming", str(draft)]
     # A file, not a pipe: a JVM that survives would keep a pipe open, and reading would block.
     with tempfile.TemporaryFile("w+", errors="replace") as said:
-        lesson = subprocess.Popen(  # noqa: S603 - our own module
+        training = subprocess.Popen(  # noqa: S603 - our own module
             command,
             stdin=subprocess.DEVNULL,
             stdout=said,
@@ -146,36 +146,36 @@ def _run_lesson(draft: Path) -> tuple[int, str]:
             start_new_session=True,
         )
         try:
-            lesson.wait(SPARK_WARM_SECONDS)
+            training.wait(SPARK_WARM_SECONDS)
         finally:
             # Whatever ended the run, an error, the timeout or Ctrl-C: no JVM survives.
             with suppress(ProcessLookupError):
-                os.killpg(lesson.pid, signal.SIGKILL)
-            lesson.wait()
+                os.killpg(training.pid, signal.SIGKILL)
+            training.wait()
         said.seek(0)
-        return lesson.returncode, said.read()
+        return training.returncode, said.read()
 
 
-def teach(spark: SparkSession, directory: Path) -> None:
+def train(spark: SparkSession, directory: Path) -> None:
     """Run what pipelines use."""
-    spark.dataSource.register(LessonSource)
-    rows = spark.read.format("harebell_lesson").load()
-    rows.createOrReplaceTempView("lesson")
+    spark.dataSource.register(TrainingSource)
+    rows = spark.read.format("harebell_training").load()
+    rows.createOrReplaceTempView("training")
     counted = spark.sql(
         "SELECT from_json(CAST(value AS STRING), 'n BIGINT').n AS n, count(*) AS many "
-        "FROM lesson GROUP BY 1 ORDER BY 1"
+        "FROM training GROUP BY 1 ORDER BY 1"
     )
     counted.write.mode("overwrite").parquet(str(directory / "lake"))
     spark.read.parquet(str(directory / "lake")).collect()
-    stream = spark.readStream.format("harebell_lesson").load()
+    stream = spark.readStream.format("harebell_training").load()
 
-    def take(batch: DataFrame, number: int) -> None:
+    def write(batch: DataFrame, number: int) -> None:
         batch.persist()
         batch.selectExpr("length(value)").write.format("noop").mode("overwrite").save()
         batch.unpersist()
 
     for number, writer in enumerate(
-        (stream.writeStream.foreachBatch(take), stream.writeStream.format("harebell_lesson"))
+        (stream.writeStream.foreachBatch(write), stream.writeStream.format("harebell_training"))
     ):
         query = writer.option("checkpointLocation", str(directory / f"checkpoint-{number}")).start()
         query.processAllAvailable()
@@ -184,7 +184,7 @@ def teach(spark: SparkSession, directory: Path) -> None:
 
 def main(archive: Path) -> None:
     """Run the training session and wait until the JVM has written the archive."""
-    # Imported here: executors import this module, too, for LessonReader.
+    # Imported here: executors import this module, too, for TrainingReader.
     from harebell.spark.session import build_session
 
     with tempfile.TemporaryDirectory(prefix="harebell-warm-") as directory:
@@ -196,7 +196,7 @@ def main(archive: Path) -> None:
             },
         )
         gateway = getattr(session.sparkContext, "_gateway", None)
-        teach(session, Path(directory))
+        train(session, Path(directory))
         session.stop()
         assert gateway is not None, "a session here has a JVM"
         gateway.shutdown()

@@ -30,7 +30,7 @@ ABSENT: dict[str, Any] = {}
 
 
 class Domain(NamedTuple):
-    """How values of one data type look.
+    """How values of one data type are read and written.
 
     Args:
         read: (data, offset) -> (value, offset after it).

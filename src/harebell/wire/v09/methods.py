@@ -4,6 +4,9 @@ One class per method, named after it: `queue.declare-ok` is `QueueDeclareOk`. Th
 the specification's fields with underscores, in its order; `no-wait` is `nowait`, `global` is
 `global_`. Reserved fields are no attributes: the tables of the versions know where they stand. A
 version that lacks a field leaves the attribute at its default.
+
+The classes are written out, and not made from the tables when they are loaded, so that editors and
+type checkers know the fields. `ProtocolSpec` refuses a table that does not fit its classes.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from harebell.wire.v09.method import Table
 
 
 class ConnectionStart(Method):
-    """The server introduces itself and offers SASL mechanisms, separated by spaces."""
+    """The server states its properties and offers SASL mechanisms, separated by spaces."""
 
     version_major: int = 0
     version_minor: int = 9
@@ -26,7 +29,7 @@ class ConnectionStart(Method):
 
 
 class ConnectionStartOk(Method):
-    """The client introduces itself and begins to log in."""
+    """The client states its properties and chooses a SASL mechanism."""
 
     client_properties: Table = {}
     mechanism: str = ""
@@ -35,13 +38,13 @@ class ConnectionStartOk(Method):
 
 
 class ConnectionSecure(Method):
-    """The server asks another question of the SASL mechanism."""
+    """The next challenge of the SASL mechanism."""
 
     challenge: bytes = b""
 
 
 class ConnectionSecureOk(Method):
-    """The client's answer to it."""
+    """The client's response to the challenge."""
 
     response: bytes = b""
 
@@ -55,7 +58,7 @@ class ConnectionTune(Method):
 
 
 class ConnectionTuneOk(Method):
-    """The limits that the client settles on."""
+    """The limits that the client chooses."""
 
     channel_max: int = 0
     frame_max: int = 0
@@ -71,20 +74,20 @@ class ConnectionOpen(Method):
 
 
 class ConnectionOpenOk(Method):
-    """The connection may be used."""
+    """The connection is open."""
 
     known_hosts: str = ""
 
 
 class ConnectionRedirect(Method):
-    """The client shall go to another server (before 0-9-1)."""
+    """Refer the client to another server (before 0-9-1)."""
 
     host: str = ""
     known_hosts: str = ""
 
 
 class ConnectionClose(Method):
-    """One side ends the connection; class and method say what went wrong, or are 0."""
+    """Close the connection; class and method say what failed, or are 0."""
 
     reply_code: int = 200
     reply_text: str = ""
@@ -93,17 +96,17 @@ class ConnectionClose(Method):
 
 
 class ConnectionCloseOk(Method):
-    """The other side agrees; this is the last frame."""
+    """The connection is closed; this is the last frame."""
 
 
 class ConnectionBlocked(Method):
-    """The server takes no publishes for the time being (RabbitMQ)."""
+    """The server blocks publishers (RabbitMQ)."""
 
     reason: str = ""
 
 
 class ConnectionUnblocked(Method):
-    """It takes them again (RabbitMQ)."""
+    """The server does not block publishers any more (RabbitMQ)."""
 
 
 class ConnectionUpdateSecret(Method):
@@ -114,34 +117,34 @@ class ConnectionUpdateSecret(Method):
 
 
 class ConnectionUpdateSecretOk(Method):
-    """The new credentials are good (RabbitMQ)."""
+    """The server has accepted the new credentials (RabbitMQ)."""
 
 
 # --- channel, class 20 --------------------------------------------------------------------------
 
 
 class ChannelOpen(Method):
-    """Open the channel that the frame names."""
+    """Open the channel of the frame."""
 
 
 class ChannelOpenOk(Method):
-    """The channel may be used."""
+    """The channel is open."""
 
 
 class ChannelFlow(Method):
-    """Ask the peer to stop or to go on sending contents."""
+    """Ask the peer to stop sending content, or to continue."""
 
     active: bool = False
 
 
 class ChannelFlowOk(Method):
-    """What the peer does now."""
+    """Whether the peer sends content now."""
 
     active: bool = False
 
 
 class ChannelClose(Method):
-    """One side ends the channel; class and method say what went wrong, or are 0."""
+    """Close the channel; class and method say what failed, or are 0."""
 
     reply_code: int = 200
     reply_text: str = ""
@@ -150,14 +153,14 @@ class ChannelClose(Method):
 
 
 class ChannelCloseOk(Method):
-    """The channel is closed, its number is free."""
+    """The channel is closed, and its number is free."""
 
 
 # --- access, class 30 (gone from 0-9-1, still answered) -----------------------------------------
 
 
 class AccessRequest(Method):
-    """A client of older habits asks for a ticket."""
+    """Ask for an access ticket (before 0-9-1; still accepted)."""
 
     realm: str = "/data"
     exclusive: bool = False
@@ -168,7 +171,7 @@ class AccessRequest(Method):
 
 
 class AccessRequestOk(Method):
-    """The ticket; it means nothing."""
+    """The ticket. In 0-9-1 nothing checks it."""
 
     ticket: int = 1
 
@@ -177,7 +180,7 @@ class AccessRequestOk(Method):
 
 
 class ExchangeDeclare(Method):
-    """Make an exchange, or check that it is as described."""
+    """Declare an exchange; with `passive` only check that it exists."""
 
     exchange: str = ""
     type: str = "direct"
@@ -192,7 +195,7 @@ class ExchangeDeclare(Method):
 
 
 class ExchangeDeclareOk(Method):
-    """The exchange is there."""
+    """The exchange exists."""
 
 
 class ExchangeDelete(Method):
@@ -205,11 +208,11 @@ class ExchangeDelete(Method):
 
 
 class ExchangeDeleteOk(Method):
-    """The exchange is gone."""
+    """The exchange is deleted."""
 
 
 class ExchangeBind(Method):
-    """Let messages flow from the source exchange to the destination exchange (RabbitMQ)."""
+    """Bind the destination exchange to the source exchange (RabbitMQ)."""
 
     destination: str = ""
     source: str = ""
@@ -219,11 +222,11 @@ class ExchangeBind(Method):
 
 
 class ExchangeBindOk(Method):
-    """The binding is there (RabbitMQ)."""
+    """The binding exists (RabbitMQ)."""
 
 
 class ExchangeUnbind(Method):
-    """Remove such a binding (RabbitMQ)."""
+    """Remove a binding between exchanges (RabbitMQ)."""
 
     destination: str = ""
     source: str = ""
@@ -233,14 +236,14 @@ class ExchangeUnbind(Method):
 
 
 class ExchangeUnbindOk(Method):
-    """The binding is gone (RabbitMQ)."""
+    """The binding is removed (RabbitMQ)."""
 
 
 # --- queue, class 50 ----------------------------------------------------------------------------
 
 
 class QueueDeclare(Method):
-    """Make a queue, or check that it is as described; "" lets the server name it."""
+    """Declare a queue, or with `passive` check that it exists; "" lets the server name it."""
 
     queue: str = ""
     passive: bool = False
@@ -254,7 +257,7 @@ class QueueDeclare(Method):
 
 
 class QueueDeclareOk(Method):
-    """The queue is there; how many messages and consumers it has."""
+    """The queue exists; the numbers of its ready messages and consumers."""
 
     queue: str = ""
     message_count: int = 0
@@ -262,7 +265,7 @@ class QueueDeclareOk(Method):
 
 
 class QueueBind(Method):
-    """Let messages flow from an exchange to a queue."""
+    """Bind a queue to an exchange."""
 
     queue: str = ""
     exchange: str = ""
@@ -273,7 +276,7 @@ class QueueBind(Method):
 
 
 class QueueBindOk(Method):
-    """The binding is there."""
+    """The binding exists."""
 
 
 class QueueUnbind(Method):
@@ -287,11 +290,11 @@ class QueueUnbind(Method):
 
 
 class QueueUnbindOk(Method):
-    """The binding is gone."""
+    """The binding is removed."""
 
 
 class QueuePurge(Method):
-    """Drop the messages that wait in a queue."""
+    """Remove the ready messages of a queue."""
 
     queue: str = ""
     nowait: bool = False
@@ -299,7 +302,7 @@ class QueuePurge(Method):
 
 
 class QueuePurgeOk(Method):
-    """How many messages were dropped."""
+    """The number of removed messages."""
 
     message_count: int = 0
 
@@ -315,7 +318,7 @@ class QueueDelete(Method):
 
 
 class QueueDeleteOk(Method):
-    """How many messages went with it."""
+    """The number of messages that were deleted with it."""
 
     message_count: int = 0
 
@@ -324,7 +327,7 @@ class QueueDeleteOk(Method):
 
 
 class BasicQos(Method):
-    """How much may be delivered ahead of acknowledgements."""
+    """Limit the unacknowledged messages (prefetch)."""
 
     prefetch_size: int = 0
     prefetch_count: int = 0
@@ -332,7 +335,7 @@ class BasicQos(Method):
 
 
 class BasicQosOk(Method):
-    """It is so."""
+    """The limit applies."""
 
 
 class BasicConsume(Method):
@@ -349,26 +352,26 @@ class BasicConsume(Method):
 
 
 class BasicConsumeOk(Method):
-    """The consumer runs."""
+    """The consumer has started."""
 
     consumer_tag: str = ""
 
 
 class BasicCancel(Method):
-    """End a consumer; from the server: the queue is gone (RabbitMQ)."""
+    """Cancel a consumer; from the server: its queue was deleted (RabbitMQ)."""
 
     consumer_tag: str = ""
     nowait: bool = False
 
 
 class BasicCancelOk(Method):
-    """The consumer has ended."""
+    """The consumer is cancelled."""
 
     consumer_tag: str = ""
 
 
 class BasicPublish(Method):
-    """A message for an exchange; its content follows."""
+    """Publish a message to an exchange; its content follows."""
 
     exchange: str = ""
     routing_key: str = ""
@@ -378,7 +381,7 @@ class BasicPublish(Method):
 
 
 class BasicReturn(Method):
-    """A message that no queue took; its content follows."""
+    """Return an unroutable message; its content follows."""
 
     reply_code: int = 312
     reply_text: str = "NO_ROUTE"
@@ -387,7 +390,7 @@ class BasicReturn(Method):
 
 
 class BasicDeliver(Method):
-    """A message for a consumer; its content follows."""
+    """Deliver a message to a consumer; its content follows."""
 
     consumer_tag: str = ""
     delivery_tag: int = 0
@@ -397,7 +400,7 @@ class BasicDeliver(Method):
 
 
 class BasicGet(Method):
-    """Ask for one message."""
+    """Get one message from a queue."""
 
     queue: str = ""
     no_ack: bool = False
@@ -405,7 +408,7 @@ class BasicGet(Method):
 
 
 class BasicGetOk(Method):
-    """Here it is; its content follows."""
+    """The message; its content follows."""
 
     delivery_tag: int = 0
     redelivered: bool = False
@@ -415,41 +418,41 @@ class BasicGetOk(Method):
 
 
 class BasicGetEmpty(Method):
-    """There is none."""
+    """The queue is empty."""
 
 
 class BasicAck(Method):
-    """Messages are done with; from the server: publishes are safe (RabbitMQ)."""
+    """Acknowledge deliveries; from the server: confirm publishes (RabbitMQ)."""
 
     delivery_tag: int = 0
     multiple: bool = False
 
 
 class BasicReject(Method):
-    """A message is not wanted."""
+    """Reject a delivery."""
 
     delivery_tag: int = 0
     requeue: bool = False
 
 
 class BasicRecoverAsync(Method):
-    """Deliver what is not acknowledged once more, without a reply."""
+    """Deliver unacknowledged messages again, without a reply."""
 
     requeue: bool = False
 
 
 class BasicRecover(Method):
-    """Deliver what is not acknowledged once more."""
+    """Deliver unacknowledged messages again."""
 
     requeue: bool = False
 
 
 class BasicRecoverOk(Method):
-    """It is under way."""
+    """Unacknowledged messages are delivered again from now on."""
 
 
 class BasicNack(Method):
-    """Messages are not wanted; from the server: publishes are lost (RabbitMQ)."""
+    """Reject deliveries; from the server: publishes failed (RabbitMQ)."""
 
     delivery_tag: int = 0
     multiple: bool = False
@@ -460,34 +463,34 @@ class BasicNack(Method):
 
 
 class ConfirmSelect(Method):
-    """Acknowledge publishes on this channel from now on (RabbitMQ)."""
+    """Confirm publishes on this channel from now on (RabbitMQ)."""
 
     nowait: bool = False
 
 
 class ConfirmSelectOk(Method):
-    """The next publish has number 1 (RabbitMQ)."""
+    """Publishes are confirmed; the next one has number 1 (RabbitMQ)."""
 
 
 class TxSelect(Method):
-    """Put the channel into transaction mode."""
+    """Put the channel into transaction mode, and begin a transaction."""
 
 
 class TxSelectOk(Method):
-    """A transaction is open."""
+    """A transaction has begun."""
 
 
 class TxCommit(Method):
-    """Make the transaction's publishes and acknowledgements true."""
+    """Carry out the transaction's publishes and acknowledgements."""
 
 
 class TxCommitOk(Method):
-    """They are, and the next transaction is open."""
+    """The transaction is committed, and the next one has begun."""
 
 
 class TxRollback(Method):
-    """Forget the transaction's publishes and acknowledgements."""
+    """Discard the transaction's publishes and acknowledgements."""
 
 
 class TxRollbackOk(Method):
-    """They are forgotten, and the next transaction is open."""
+    """The transaction is rolled back, and the next one has begun."""

@@ -10,7 +10,7 @@ from harebell.wire.v09.method import Method, Table
 
 
 class FileQos(Method):
-    """How much may be delivered before something is acknowledged; 0 is no limit."""
+    """Limit the unacknowledged deliveries (prefetch); 0 is no limit."""
 
     prefetch_size: int = 0
     prefetch_count: int = 0
@@ -18,7 +18,7 @@ class FileQos(Method):
 
 
 class FileQosOk(Method):
-    """The limits hold from now on."""
+    """The limits apply."""
 
 
 class FileConsume(Method):
@@ -35,39 +35,39 @@ class FileConsume(Method):
 
 
 class FileConsumeOk(Method):
-    """The consumer is there."""
+    """The consumer has started."""
 
     consumer_tag: str = ""
 
 
 class FileCancel(Method):
-    """End a consumer of files."""
+    """Cancel a consumer of files."""
 
     consumer_tag: str = ""
     nowait: bool = False
 
 
 class FileCancelOk(Method):
-    """The consumer is gone."""
+    """The consumer is cancelled."""
 
     consumer_tag: str = ""
 
 
 class FileOpen(Method):
-    """The sender of a file asks how much of it is there already."""
+    """Ask how much of a file the recipient has already."""
 
     identifier: str = ""
     content_size: int = 0
 
 
 class FileOpenOk(Method):
-    """The recipient says from which octet on the file shall be sent."""
+    """The offset from which on the file is to be sent."""
 
     staged_size: int = 0
 
 
 class FileStage(Method):
-    """The file itself, or the rest of it, as a content."""
+    """Send the file, or the rest of it, as content."""
 
 
 class FilePublish(Method):
@@ -82,7 +82,7 @@ class FilePublish(Method):
 
 
 class FileReturn(Method):
-    """A file that could not be routed or delivered, with its content."""
+    """Return a file that was unroutable or not delivered, with its content."""
 
     reply_code: int = 0
     reply_text: str = ""
@@ -91,7 +91,7 @@ class FileReturn(Method):
 
 
 class FileDeliver(Method):
-    """A file that was staged at the client is delivered to a consumer."""
+    """Deliver a file that was staged at the client to a consumer."""
 
     consumer_tag: str = ""
     delivery_tag: int = 0
@@ -102,14 +102,14 @@ class FileDeliver(Method):
 
 
 class FileAck(Method):
-    """Deliveries of files are done with."""
+    """Acknowledge deliveries of files."""
 
     delivery_tag: int = 0
     multiple: bool = False
 
 
 class FileReject(Method):
-    """A delivery of a file is refused."""
+    """Reject a delivery of a file."""
 
     delivery_tag: int = 0
     requeue: bool = False

@@ -13,7 +13,7 @@ from harebell.cli.piping import sentences
 from harebell.cli.verb import Failure, NotConnected
 from harebell.client.errors import AuthenticationFailed, ConnectTimeout, NotFound
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.run.failures import hush, reason_of, unreached
+from harebell.pipeline.run.failures import reason_of, suppress_tracebacks, unreached
 
 WRAPPED = """An exception was raised by the Python Proxy. Return Message:
 Traceback (most recent call last):
@@ -77,7 +77,7 @@ def test_a_package_of_spark_that_is_missing_is_named(name: str) -> None:
 def test_pyspark_s_own_tracebacks_are_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
     names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
     levels = [PySparkLogger.getLogger(name).level for name in names]
-    hush()
+    suppress_tracebacks()
     try:
         for name in names:
             PySparkLogger.getLogger(name).error("a traceback of thirty thousand letters")
