@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, NotConnected, WrongUsage
 from harebell.client.blocking import Channel, connect
 from harebell.client.errors import AMQPError, ConnectionFailed
@@ -51,7 +52,8 @@ def channel_to(url: str | None, version: str | None = None) -> Iterator[Channel]
     except URLError as error:
         raise WrongUsage(f"{source}: {error}") from None
     try:
-        connection = connect(target)
+        with Progress("connecting"):
+            connection = connect(target)
     except ConnectionFailed as error:
         why = str(error).removeprefix(f"cannot connect to {target.address}: ")
         raise NotConnected(f"cannot connect to {target.address}: {why}") from None

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -107,23 +107,42 @@ class RunningBroker:
         self._server: Remote | None = None
 
     def ask(
-        self, command: str, given: Mapping[str, Any], patience: float = CONTROL_COMMAND_SECONDS
+        self,
+        command: str,
+        given: Mapping[str, Any],
+        patience: float = CONTROL_COMMAND_SECONDS,
+        *,
+        waiting: str = "",
     ) -> Any:
-        """Run a command in the broker and return its answer."""
+        """Run a command in the broker and return its answer.
+
+        Args:
+            command: its name, such as "queues.list".
+            given: its arguments.
+            patience: seconds after which the broker is given up.
+            waiting: what a terminal shows while the answer takes long; "" for nothing.
+        """
         with _as_failures():
             remote = self._remote()
-            if remote is not None:
-                return remote.ask(command, given, patience)
-            return ask_command(self._where(), command, given, patience)
+            with Progress(waiting) if waiting else nullcontext():
+                if remote is not None:
+                    return remote.ask(command, given, patience)
+                return ask_command(self._where(), command, given, patience)
 
     def ask_rows(self, command: str, given: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
         """Run a command with a stream of rows in the broker, and yield its rows in batches."""
         with _as_failures():
             remote = self._remote()
-            if remote is not None:
-                yield from remote.ask_rows(command, given)
-                return
-            yield from ask_rows(self._where(), command, given)
+            batches = (
+                ask_rows(self._where(), command, given)
+                if remote is None
+                else remote.ask_rows(command, given)
+            )
+            with Progress(command.replace(".", " ")):
+                first = next(batches, None)
+            if first is not None:
+                yield first
+                yield from batches
 
     def overview(self, lag: float = 0.0) -> dict[str, Any]:
         """Return the figures of `harebell status`.
@@ -133,12 +152,13 @@ class RunningBroker:
         """
         with _as_failures():
             remote = self._remote()
-            if remote is None:
-                return ask_overview(self._where(), lag=lag)
-            if lag:
+            if remote is not None and lag:
                 raise WrongUsage("--lag measures a broker of this machine: leave --server out")
-            figures: dict[str, Any] = remote.ask("service.figures", {})
-            return figures
+            with Progress("status"):
+                if remote is None:
+                    return ask_overview(self._where(), lag=lag)
+                figures: dict[str, Any] = remote.ask("service.figures", {})
+                return figures
 
     def _remote(self) -> Remote | None:
         """Return the broker of `--server`; None for the one of the data directory."""
@@ -297,7 +317,7 @@ def action_of(command: Command) -> Verb:
         if command.streams:
             broker.print_rows(broker.ask_rows(command.name, given), columns)
             return
-        answer = broker.ask(command.name, given)
+        answer = broker.ask(command.name, given, waiting=f"{command.noun.name} {command.verb}")
         if command.done and isinstance(answer, list):
             broker.print_done({command.noun.name: answer}, command.sentence(given, answer))
         elif command.done:

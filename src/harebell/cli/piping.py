@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from harebell.base.errors import HarebellError
 from harebell.cli.nouns import NounGroup
+from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, NotConnected, WrongUsage, echo
 
 if TYPE_CHECKING:
@@ -43,11 +44,16 @@ def _failed(sentence: str, *, unreached: bool) -> click.ClickException:
     return NotConnected(sentence) if unreached else Failure(sentence)
 
 
-def short_session(name: str, master: str | None) -> AbstractContextManager[SparkSession]:
-    """Return a context manager with a Spark session for some statements."""
+@contextmanager
+def short_session(name: str, master: str | None) -> Iterator[SparkSession]:
+    """Yield a Spark session for some statements."""
     from harebell.pipeline.hosting import session
 
-    return session(name, {"spark.master": master} if master else {}, short_lived=True)
+    chosen = {"spark.master": master} if master else {}
+    with ExitStack() as held:
+        with Progress("starting Spark"):
+            spark = held.enter_context(session(name, chosen, short_lived=True))
+        yield spark
 
 
 metrics_flag = click.option(

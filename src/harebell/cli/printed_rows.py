@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harebell.cli.progress import Progress
 from harebell.cli.verb import echo
 
 
@@ -11,7 +12,8 @@ def print_rows(frame: Any, rows: int, output: str) -> None:
     """Print the rows of a data frame."""
     from harebell.pipeline.sql.shown_rows import first_rows
 
-    found = first_rows(frame, rows + 1, "T" if output == "json" else " ")
+    with Progress("reading rows"):
+        found = first_rows(frame, rows + 1, "T" if output == "json" else " ")
     shown = found[:rows]
     if output == "table":
         from harebell.pipeline.sinks.console import table

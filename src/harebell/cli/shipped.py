@@ -13,6 +13,7 @@ import click
 from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences, short_session
 from harebell.cli.printed_rows import print_rows
+from harebell.cli.progress import Progress
 from harebell.cli.verb import WrongUsage
 from harebell.client.url import URL, URLError
 
@@ -229,10 +230,12 @@ def replay(
     with sentences(), short_session("harebell replay", master) as spark:
         rows = chosen(found.frame(spark), choice)
         if dry_run:
-            click.echo(f"{rows.count()} messages would be published")
+            with Progress("counting messages"):
+                count = rows.count()
+            click.echo(f"{count} messages would be published")
             return
-        progress = _Progress()
-        count = replayed(rows, broker, exchange, routing_key, rate, progress, skip)
+        with Progress("publishing") as progress:
+            count = replayed(rows, broker, exchange, routing_key, rate, progress.at, skip)
     click.echo(f"{count} messages published and confirmed")
 
 
@@ -272,22 +275,13 @@ def _replay_once(
 
     with sentences(), CheckpointLock(checkpoint, "replay"):
         replay = begun(checkpoint, table, choice, exchange, routing_key, rate)
-        with short_session("harebell replay", master) as spark:
-            count, before = replay_once(spark, replay, broker, rate, _Progress())
+        with (
+            short_session("harebell replay", master) as spark,
+            Progress("publishing") as progress,
+        ):
+            count, before = replay_once(spark, replay, broker, rate, progress.at)
     there = f", {before} were there before" if before else ""
     click.echo(f"{count} messages published once{there}")
-
-
-class _Progress:
-    """Prints progress every 10,000 messages."""
-
-    def __init__(self) -> None:
-        self._next = 10_000
-
-    def __call__(self, confirmed: int) -> None:
-        if confirmed >= self._next:
-            click.echo(f"{confirmed} messages confirmed so far", err=True)
-            self._next = confirmed + 10_000
 
 
 @pipeline.command()
@@ -343,7 +337,11 @@ def _settle(
     verb = "RETRY" if retry else "DELETE"
     settlement = SettleStatement(verb, queue, where, None, {"value": value} if value else {})
     broker = URL.parse(address_of(url))
-    with sentences(), short_session("harebell triage", master) as spark:
+    with (
+        sentences(),
+        short_session("harebell triage", master) as spark,
+        Progress(f"looking at queue {queue!r}"),
+    ):
         done = settle(spark, settlement, broker)
     what = "published again where they came from" if retry else "discarded"
     click.echo(f"{done.settled} of {done.looked} messages of queue {queue!r} {what}")

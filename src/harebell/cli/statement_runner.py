@@ -22,6 +22,7 @@ from harebell.base.limits import SPARK_SERVER_IDLE_SECONDS
 from harebell.cli.cancellable import run_cancellable
 from harebell.cli.link import URL_VARIABLE
 from harebell.cli.piping import run_all, sentences, short_session
+from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, WrongUsage, echo
 from harebell.client.url import URL
 
@@ -150,7 +151,8 @@ class StatementRunner:
         if isinstance(found, SettleStatement):
             self._settle(found)
         elif isinstance(found, InsertStatement):
-            count = insert(spark, found, options.address, lake)
+            with Progress("publishing"):
+                count = insert(spark, found, options.address, lake)
             echo(f"{count} messages published to {_to(found.target)} and confirmed")
         else:
             from harebell.cli.printed_rows import print_rows
@@ -160,7 +162,8 @@ class StatementRunner:
     def _settle(self, found: SettleStatement) -> None:
         from harebell.pipeline.sql.queries import route_text, settle
 
-        done = settle(self.session(), found, self._broker)
+        with Progress(f"looking at queue {found.queue!r}"):
+            done = settle(self.session(), found, self._broker)
         where = "" if found.verb == "DELETE" else f" to {route_text(found.target)}"
         echo(
             f"{done.settled} of {done.looked} messages of queue {found.queue!r} "
@@ -233,7 +236,8 @@ class StatementRunner:
             raise PipelineError("this needs Spark: pip install 'harebell[spark]'") from None
         try:
             if self._options.warm:
-                server, _ = start_server(SPARK_SERVER_IDLE_SECONDS)
+                with Progress("starting the Spark server"):
+                    server, _ = start_server(SPARK_SERVER_IDLE_SECONDS)
             else:
                 found = find_server()
                 if found is None:

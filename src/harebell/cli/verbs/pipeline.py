@@ -14,6 +14,7 @@ import click
 
 from harebell.base.limits import PIPELINE_STOP_SECONDS
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
+from harebell.cli.progress import Progress
 from harebell.cli.shipped import ACTIONS
 from harebell.cli.verb import Failure, WrongUsage, echo
 
@@ -247,8 +248,9 @@ def stop(name: str, timeout: float) -> None:
         raise Failure(f"pipeline {name} does not run: {state.state}")
     os.kill(state.pid, signal.SIGTERM)
     until = time.monotonic() + timeout
-    while alive(directory, name):
-        if time.monotonic() > until:
-            raise Failure(f"pipeline {name} is stopping and has not ended yet")
-        time.sleep(0.05)
+    with Progress(f"stopping pipeline {name}"):
+        while alive(directory, name):
+            if time.monotonic() > until:
+                raise Failure(f"pipeline {name} is stopping and has not ended yet")
+            time.sleep(0.05)
     echo(f"pipeline {name} has ended")

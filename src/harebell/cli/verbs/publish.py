@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any, BinaryIO
 
 import click
 
 from harebell.cli.link import channel_to, url_flag, version_flag
+from harebell.cli.progress import Progress
 from harebell.cli.properties import properties_of, property_flags
 from harebell.cli.verb import Failure, Verb, echo
 from harebell.client.blocking import Channel
@@ -84,7 +86,12 @@ def publish(
         returns = channel.connection.url.version != _WITHOUT_RETURNS
         asked = returns if mandatory is None else mandatory
         try:
-            sent = _sent(channel, bodies, exchange, routing_key, asked, properties)
+            # Who types the bodies sees what was typed, and no other line.
+            typed = body is None and not files and sys.stdin.isatty()
+            with nullcontext() if typed else Progress("publishing") as progress:
+                if progress is not None:
+                    bodies = counted(bodies, progress, count if body and not lines else 0)
+                sent = _sent(channel, bodies, exchange, routing_key, asked, properties)
         except BulkPublishFailed as error:
             position, why = error.failures[0]
             returned = isinstance(why, PublishReturned)
@@ -148,6 +155,13 @@ def _sent(
             f"committed: {sent - len(returned)}{_advice(exchange, routing_key)}"
         )
     return sent
+
+
+def counted(bodies: Iterable[bytes], progress: Progress, total: int) -> Iterator[bytes]:
+    """Yield bodies, and note how many there were."""
+    for number, body in enumerate(bodies):
+        progress.at(number, total)
+        yield body
 
 
 def repeated(bodies: Iterable[bytes], count: int) -> Iterator[bytes]:

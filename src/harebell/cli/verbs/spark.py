@@ -123,7 +123,8 @@ def stop() -> None:
     """Stop the Spark server of this user, with everything that it runs."""
     from harebell.spark.runtime.session_server import stop_server
 
-    server = _needs_spark(stop_server)
+    with Progress("stopping the Spark server"):
+        server = _needs_spark(stop_server)
     if server is None:
         raise Failure("no Spark server runs")
     echo(f"Spark server, process {server.pid}, has ended")
