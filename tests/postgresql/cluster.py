@@ -7,7 +7,6 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from harebell.server.control.client import ControlError, ask_command, ask_overview
@@ -100,12 +99,7 @@ class Member:
     def __enter__(self) -> Member:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             if self.process.poll() is None:
                 self.stop()

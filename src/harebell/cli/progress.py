@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from types import TracebackType
 
 from harebell.base.limits import PROGRESS_AFTER_SECONDS, PROGRESS_EVERY_SECONDS
 from harebell.base.printable import printable
@@ -61,12 +60,7 @@ class Progress:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

@@ -15,7 +15,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from harebell.base.deprecation import deprecated_names
 from harebell.pipeline.errors import PipelineError
@@ -118,12 +117,7 @@ class PipelineEntry:
             ) from None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Release the lock; the last state is kept."""
         os.close(self._descriptor)
 

@@ -7,7 +7,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from harebell.base.errors import HarebellError
@@ -246,12 +245,7 @@ class VirtualBroker:
     def __enter__(self) -> VirtualBroker:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- in the thread of the broker --------------------------------------------------------------

@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from types import TracebackType
 
 from harebell.pipeline.errors import PipelineError
 
@@ -55,12 +54,7 @@ class CheckpointLock:
         self._descriptor = descriptor
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Release the lock."""
         os.close(self._descriptor)
         self._descriptor = -1
