@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +15,7 @@ from harebell.wire.arrow.columns import COLUMNS, FIELDS, selection
 from harebell.wire.arrow.encode import record_batch, schema_message
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.header_texts import count_of, headers_of, json_of
+from tests.unit.kernels.agreeing import printed_by_both
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 NOON_MS = 1_357_041_600_000
@@ -344,45 +342,13 @@ from harebell.kernels.records import RecordBuffer
 from harebell.wire.arrow.columns import COLUMNS, selection
 
 from harebell.wire.v09.header_texts import count_of, headers_of, json_of
+from tests.unit.kernels.agreeing import RandomProperties
 
 rng = random.Random(20130101)
 NAMES = (b"a", b"b", b"x-delivery-count", b"\xc3\xa9", b"\xff", b"", b'q"', b"$a")
 TEXTS = (b"", b"text", b"gr\xc3\xbc\xc3\x9fe", b"\xff\xfe", b"x" * 300, b'a"b\\c', b"\x1f\x7f")
 
-def sized(data, width):
-    return len(data).to_bytes(width) + data
-
-def value(depth):
-    tag = rng.choice(b"tbBsuIilLfdDSxTVFA" if depth < 3 else b"tbBsuIilLfdDSxTV")
-    widths = dict(zip(b"tbBsuIilLfdDTV", (1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 5, 8, 0)))
-    if tag in widths:
-        return bytes([tag]) + rng.randbytes(widths[tag])
-    if tag in b"Sx":
-        return bytes([tag]) + sized(rng.choice(TEXTS), 4)
-    if tag == ord("F"):
-        return b"F" + sized(table(depth + 1), 4)
-    return b"A" + sized(b"".join(value(depth + 1) for _ in range(rng.randrange(4))), 4)
-
-def table(depth):
-    pairs = rng.choice((0, 1, 2, 3, 6, 20))
-    made = b"".join(sized(rng.choice(NAMES), 1) + value(depth) for _ in range(pairs))
-    return made if rng.random() < 0.95 else made[: rng.randrange(len(made) + 1)]
-
-def raw():
-    flags = rng.choice((0, 0xFFFC, rng.randrange(1 << 14) << 2))
-    parts = [flags.to_bytes(2)]
-    for number in range(14):
-        if not flags & (0x8000 >> number):
-            continue
-        if number == 2:
-            parts.append(sized(table(1), 4))
-        elif number in (3, 4):
-            parts.append(rng.randbytes(1))
-        elif number == 9:
-            parts.append(rng.choice((rng.randbytes(8), (1357041600).to_bytes(8))))
-        else:
-            parts.append(sized(rng.choice(TEXTS)[:255], 1))
-    return b"".join(parts)
+raw = RandomProperties(rng, NAMES, TEXTS, 5).raw
 
 wanted = selection(",".join(COLUMNS))
 digest = hashlib.sha256()
@@ -416,18 +382,5 @@ print(impl.chosen(), rows, digest.hexdigest())
 
 
 def test_the_compiled_and_the_python_batches_agree_to_the_octet() -> None:
-    said = {}
-    for wanted in ("native", "python"):
-        ran = subprocess.run(
-            [sys.executable, "-c", AGREE],
-            env={**os.environ, "HAREBELL_IMPL": wanted},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        chosen, *rest = ran.stdout.split()
-        assert chosen == wanted
-        said[wanted] = rest
-    assert said["native"] == said["python"]
-    assert int(said["python"][0]) > 500
+    rows, _ = printed_by_both(AGREE)
+    assert int(rows) > 500
