@@ -1,13 +1,13 @@
 """The class `bulk`: ranges of a queue's log as Arrow record batches.
 
-    span   where the log of a queue begins and ends, and where in it a time stands
-    queues which queues there are that may be read, sorted, from after a name on
-    letters which of them dead letters of a queue go to
-    read   some of it: only the wanted columns, of those messages that pass a filter
+    span      positions of a queue's log, and the position of a time
+    queues    names of the queues that may be read, sorted, after a given one
+    letters   those of them that dead letters of a queue go to
+    read      messages: only the wanted columns, of those that pass a filter
 
 The content of a `batch` is one encapsulated record batch of Arrow's IPC format; what it has for
-columns was asked for (`harebell.wire.arrow.columns`), so no schema comes with it. Many reads may be
-under way on a channel; they are answered in their order. Nothing is taken from the queue.
+columns was asked for (`harebell.wire.arrow.columns`), so no schema is sent with it. Many reads may
+be pending on a channel; they are answered in order. A read removes nothing from the queue.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class BulkRead(Method):
 
 
 class BulkBatch(Method):
-    """A record batch, where to go on, and how many positions were lost on the way."""
+    """A record batch, the position to continue from, and the number of lost positions."""
 
     next: int = 0
     rows: int = 0
@@ -84,26 +84,26 @@ class BulkBatch(Method):
 
 
 class BulkQueues(Method):
-    """Ask which queues there are that may be read."""
+    """Ask for the names of the queues that may be read."""
 
     after: str = ""
 
 
 class BulkLetters(Method):
-    """Ask which of the queues that may be read get dead letters of a queue."""
+    """Ask for the queues that get dead letters of a queue, as far as they may be read."""
 
     queue: str = ""
 
 
 class BulkQueuesOk(Method):
-    """Their names, each with its size in one octet before it, and whether there are more."""
+    """The names, each with its size in one octet before it, and whether there are more."""
 
     names: bytes = b""
     more: bool = False
 
 
 def encode_names(names: Iterable[str], room: int) -> tuple[bytes, int]:
-    """The field `names` of queues-ok, with as many as fit, but one at least; and how many."""
+    """Encode `names` of queues-ok: as many as fit, but at least one. Return it and their number."""
     encoded: list[bytes] = []
     size = 0
     for name in names:
@@ -116,7 +116,7 @@ def encode_names(names: Iterable[str], room: int) -> tuple[bytes, int]:
 
 
 def decode_names(octets: bytes) -> list[str]:
-    """The way back.
+    """Decode `names` of queues-ok.
 
     Raises:
         ProtocolError: 502, it is cut short.

@@ -41,7 +41,7 @@ _CLAIM = Struct(">QQQQQ")
 
 
 class LeaseOpen(Method):
-    """Take a group over: every older epoch is fenced."""
+    """Open a group in a new epoch, which fences all older ones."""
 
     queue: str = ""
     group: str = ""
@@ -49,7 +49,7 @@ class LeaseOpen(Method):
 
 
 class LeaseOpenOk(Method):
-    """The new epoch, and what the group has."""
+    """The new epoch, and the state of the group."""
 
     epoch: int = 0
     generation: str = ""
@@ -61,7 +61,7 @@ class LeaseOpenOk(Method):
 
 
 class LeaseClaim(Method):
-    """Claim messages that are ready."""
+    """Claim ready messages."""
 
     queue: str = ""
     group: str = ""
@@ -71,7 +71,7 @@ class LeaseClaim(Method):
 
 
 class LeaseClaimOk(Method):
-    """What was claimed; number 0 when nothing was ready."""
+    """The claim; number 0 if no message was ready."""
 
     number: int = 0
     messages: int = 0
@@ -81,7 +81,7 @@ class LeaseClaimOk(Method):
 
 
 class LeaseCommit(Method):
-    """Everything up to a claim is done with."""
+    """Acknowledge all messages up to a claim."""
 
     queue: str = ""
     group: str = ""
@@ -90,14 +90,14 @@ class LeaseCommit(Method):
 
 
 class LeaseCommitOk(Method):
-    """What the group has committed, and how many messages were settled just now."""
+    """The last committed claim, and the number of messages that this commit acknowledged."""
 
     committed: int = 0
     messages: int = 0
 
 
 class LeaseRelease(Method):
-    """Claims from a number on go back to the queue; 0 for all."""
+    """Requeue the messages of all claims from a number on; 0 for all."""
 
     queue: str = ""
     group: str = ""
@@ -106,13 +106,13 @@ class LeaseRelease(Method):
 
 
 class LeaseReleaseOk(Method):
-    """How many messages went back."""
+    """The number of requeued messages."""
 
     messages: int = 0
 
 
 class LeaseRenew(Method):
-    """This connection holds the group from now on, in the epoch that it has."""
+    """Let this connection hold the group, in its present epoch."""
 
     queue: str = ""
     group: str = ""
@@ -120,11 +120,11 @@ class LeaseRenew(Method):
 
 
 class LeaseRenewOk(Method):
-    """It does."""
+    """The connection holds the group."""
 
 
 class LeaseClose(Method):
-    """The group is held no longer; with `forget` it is gone, and its claims go back."""
+    """Let go of the group; with `forget` delete it and requeue its claims."""
 
     queue: str = ""
     group: str = ""
@@ -133,13 +133,13 @@ class LeaseClose(Method):
 
 
 class LeaseCloseOk(Method):
-    """How many messages went back."""
+    """The number of requeued messages."""
 
     messages: int = 0
 
 
 class ClaimInfo(NamedTuple):
-    """One claim, as the methods tell of it.
+    """A claim, as the methods describe it.
 
     Args:
         number: 1 for the first one of its group.
@@ -157,12 +157,12 @@ class ClaimInfo(NamedTuple):
 
 
 def encode_claims(claims: Iterable[ClaimInfo]) -> bytes:
-    """The field `claims` of open-ok."""
+    """Encode `claims` of open-ok."""
     return b"".join([_CLAIM.pack(*claim) for claim in claims])
 
 
 def decode_claims(octets: bytes) -> list[ClaimInfo]:
-    """The way back.
+    """Decode `claims` of open-ok.
 
     Raises:
         ProtocolError: 502, it is cut short.

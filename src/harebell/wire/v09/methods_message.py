@@ -54,13 +54,13 @@ class MessageConsume(Method):
 
 
 class MessageCancel(Method):
-    """End a consumer."""
+    """Cancel a consumer."""
 
     destination: str = ""
 
 
 class MessageGet(Method):
-    """Ask for one message."""
+    """Get one message from a queue."""
 
     queue: str = ""
     destination: str = ""
@@ -69,19 +69,19 @@ class MessageGet(Method):
 
 
 class MessageRecover(Method):
-    """Deliver what is not acknowledged once more."""
+    """Deliver unacknowledged messages again."""
 
     requeue: bool = False
 
 
 class MessageOpen(Method):
-    """Begin a body that comes in pieces."""
+    """Begin a body that is sent in pieces, under a reference."""
 
     reference: bytes = b""
 
 
 class MessageClose(Method):
-    """The body is whole; its reference is free again."""
+    """End a body; its reference is free again."""
 
     reference: bytes = b""
 
@@ -94,21 +94,21 @@ class MessageAppend(Method):
 
 
 class MessageCheckpoint(Method):
-    """Mark a place in a body, to go on from when the session is broken."""
+    """Mark an offset in a body, to resume from if the session breaks."""
 
     reference: bytes = b""
     identifier: str = ""
 
 
 class MessageResume(Method):
-    """Go on with a body from its last mark."""
+    """Resume a body from its last mark."""
 
     reference: bytes = b""
     identifier: str = ""
 
 
 class MessageQos(Method):
-    """How much may be delivered ahead of acknowledgements."""
+    """Limit the unacknowledged messages (prefetch)."""
 
     prefetch_size: int = 0
     prefetch_count: int = 0
@@ -116,17 +116,17 @@ class MessageQos(Method):
 
 
 class MessageEmpty(Method):
-    """There is no message to get."""
+    """The queue is empty."""
 
 
 class MessageReject(Method):
-    """Messages are not wanted."""
+    """Reject messages."""
 
     code: int = 0
     text: str = ""
 
 
 class MessageOffset(Method):
-    """How many octets of a body have arrived."""
+    """The number of octets of a body that have arrived."""
 
     value: int = 0

@@ -12,7 +12,7 @@ from harebell.wire.v09.method import Method, Table
 
 
 class ChannelAlert(Method):
-    """The server warns of something that does not end the channel (0-8)."""
+    """Warn of an error that does not close the channel (0-8)."""
 
     reply_code: int = 0
     reply_text: str = ""
@@ -20,17 +20,17 @@ class ChannelAlert(Method):
 
 
 class ChannelResume(Method):
-    """The client wants a channel of a connection that broke (0-9)."""
+    """Resume a channel of a connection that broke (0-9)."""
 
     channel_id: bytes = b""
 
 
 class ChannelPing(Method):
-    """Ask whether the other side is still there (0-9)."""
+    """Ask for a pong (0-9)."""
 
 
 class ChannelPong(Method):
-    """Say that this side is (0-9)."""
+    """Answer a ping (0-9)."""
 
 
 class ChannelOk(Method):
@@ -41,7 +41,7 @@ class ChannelOk(Method):
 
 
 class ExchangeBound(Method):
-    """Ask whether anything, or this queue, is bound, with any key or this one (Qpid)."""
+    """Ask whether an exchange has a binding, with the given queue and key if any (Qpid)."""
 
     exchange: str = ""
     routing_key: str = ""
@@ -49,7 +49,7 @@ class ExchangeBound(Method):
 
 
 class ExchangeBoundOk(Method):
-    """Code 0: it is. Others say what is missing (Qpid)."""
+    """Code 0 if it has; other codes say what is missing (Qpid)."""
 
     reply_code: int = 0
     reply_text: str = ""
@@ -59,10 +59,10 @@ class ExchangeBoundOk(Method):
 
 
 class BasicRecoverSync(Method):
-    """Deliver what is not acknowledged once more, and say when (Qpid's 0-9)."""
+    """Deliver unacknowledged messages again, with a reply (Qpid's 0-9)."""
 
     requeue: bool = False
 
 
 class BasicRecoverSyncOk(Method):
-    """What follows is redelivered (Qpid's 0-9)."""
+    """Unacknowledged messages are delivered again from now on (Qpid's 0-9)."""

@@ -12,15 +12,15 @@ from harebell.wire.v09.method import Method, Table
 
 
 class DtxSelect(Method):
-    """The channel uses distributed transactions from now on."""
+    """Put the channel into the mode of distributed transactions."""
 
 
 class DtxSelectOk(Method):
-    """It does."""
+    """The channel is in this mode."""
 
 
 class DtxStart(Method):
-    """What follows on the channel is part of this transaction."""
+    """Begin work on a transaction: what follows on the channel is part of it."""
 
     dtx_identifier: str = ""
 
@@ -33,7 +33,7 @@ class DtxStartOk(Method):
 
 
 class TunnelRequest(Method):
-    """A block of another protocol, as a content, with what the recipient has to know of it."""
+    """Send a block of another protocol as content, with metadata for its recipient."""
 
     meta_data: Table = {}
 
@@ -42,7 +42,7 @@ class TunnelRequest(Method):
 
 
 class TestInteger(Method):
-    """The sum, the least or the greatest of four integers is asked for."""
+    """Ask for the sum, the minimum or the maximum of four integers."""
 
     __test__ = False
 
@@ -62,7 +62,7 @@ class TestIntegerOk(Method):
 
 
 class TestString(Method):
-    """Two strings together, the shorter or the longer of them is asked for."""
+    """Ask for two strings concatenated, the shorter or the longer of them."""
 
     __test__ = False
 
@@ -80,7 +80,7 @@ class TestStringOk(Method):
 
 
 class TestTable(Method):
-    """The same is asked for the integers, and for the strings, of a field table."""
+    """Ask for the same of the integers, and of the strings, in a field table."""
 
     __test__ = False
 
@@ -99,13 +99,13 @@ class TestTableOk(Method):
 
 
 class TestContent(Method):
-    """A content whose checksum is asked for."""
+    """Send content, and ask for its checksum."""
 
     __test__ = False
 
 
 class TestContentOk(Method):
-    """The sum of its octets, and the content itself again."""
+    """The sum of the content's octets, with the same content."""
 
     __test__ = False
 

@@ -10,7 +10,7 @@ from harebell.wire.v09.method import Method, Table
 
 
 class StreamQos(Method):
-    """How much may wait for a consumer, and how many octets a second it takes; 0 is no limit."""
+    """Limit what is queued for a consumer, and its octets per second; 0 is no limit."""
 
     prefetch_size: int = 0
     prefetch_count: int = 0
@@ -19,7 +19,7 @@ class StreamQos(Method):
 
 
 class StreamQosOk(Method):
-    """The limits hold from now on."""
+    """The limits apply."""
 
 
 class StreamConsume(Method):
@@ -35,20 +35,20 @@ class StreamConsume(Method):
 
 
 class StreamConsumeOk(Method):
-    """The consumer is there."""
+    """The consumer has started."""
 
     consumer_tag: str = ""
 
 
 class StreamCancel(Method):
-    """End a consumer of packets."""
+    """Cancel a consumer of packets."""
 
     consumer_tag: str = ""
     nowait: bool = False
 
 
 class StreamCancelOk(Method):
-    """The consumer is gone."""
+    """The consumer is cancelled."""
 
     consumer_tag: str = ""
 
@@ -64,7 +64,7 @@ class StreamPublish(Method):
 
 
 class StreamReturn(Method):
-    """A packet that could not be routed or delivered, with its content."""
+    """Return a packet that was unroutable or not delivered, with its content."""
 
     reply_code: int = 0
     reply_text: str = ""
@@ -73,7 +73,7 @@ class StreamReturn(Method):
 
 
 class StreamDeliver(Method):
-    """A packet for a consumer; its content follows."""
+    """Deliver a packet to a consumer; its content follows."""
 
     consumer_tag: str = ""
     delivery_tag: int = 0

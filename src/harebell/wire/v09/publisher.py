@@ -25,22 +25,22 @@ publisher 61443
 
 
 class PublisherDeclare(Method):
-    """What this channel publishes comes from a publisher of that name."""
+    """Publish on this channel as the publisher of a name."""
 
     publisher: str = ""
 
 
 class PublisherDeclareOk(Method):
-    """The smallest publishing id that was not taken yet."""
+    """The smallest publishing id that was not used yet."""
 
     next: int = 0
 
 
 class PublisherForget(Method):
-    """The name will not be used again: forget what it published and staged."""
+    """Forget what a publisher has published and staged: its name is not used again."""
 
     publisher: str = ""
 
 
 class PublisherForgetOk(Method):
-    """It is forgotten."""
+    """The publisher is forgotten."""

@@ -19,11 +19,11 @@ query 61444
 
 
 class QueryReport(Method):
-    """The query of that name has come so far."""
+    """Report how far a query is."""
 
     query: str = ""
     facts: Table = {}
 
 
 class QueryReportOk(Method):
-    """It replaces what the same user has reported about the query before."""
+    """The report replaces the previous one of this user about the query."""

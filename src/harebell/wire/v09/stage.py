@@ -46,20 +46,20 @@ _PART = Struct(">IQQ")
 
 
 class StageOpen(Method):
-    """A run of a publisher begins or goes on; every other run that was known is fenced."""
+    """Begin or continue a run of a publisher, which fences all its other runs."""
 
     publisher: str = ""
     run: str = ""
 
 
 class StageOpenOk(Method):
-    """Which batch comes next."""
+    """The number of the next batch."""
 
     next: int = 0
 
 
 class StageAppend(Method):
-    """A piece of a part of a batch; its content follows."""
+    """Stage a piece of a part of a batch; its content follows."""
 
     publisher: str = ""
     run: str = ""
@@ -71,7 +71,7 @@ class StageAppend(Method):
 
 
 class StageAppendOk(Method):
-    """What is staged of that attempt of the part."""
+    """What is staged of this attempt of the part."""
 
     rows: int = 0
     octets: int = 0
@@ -92,7 +92,7 @@ class StageCommit(Method):
 
 
 class StageCommitOk(Method):
-    """They are published; `repeated`: they had been before, and nothing was done."""
+    """The batch is published; `repeated` if it had been before, and nothing was done."""
 
     rows: int = 0
     unroutable: int = 0
@@ -100,7 +100,7 @@ class StageCommitOk(Method):
 
 
 class StageAbort(Method):
-    """Forget what is staged of a batch."""
+    """Drop all staged rows of a batch."""
 
     publisher: str = ""
     run: str = ""
@@ -108,13 +108,13 @@ class StageAbort(Method):
 
 
 class StageAbortOk(Method):
-    """How many rows that were."""
+    """The number of dropped rows."""
 
     rows: int = 0
 
 
 class StageDiscard(Method):
-    """Forget what one attempt has staged of a part."""
+    """Drop the rows that one attempt has staged of a part."""
 
     publisher: str = ""
     run: str = ""
@@ -124,7 +124,7 @@ class StageDiscard(Method):
 
 
 class StageDiscardOk(Method):
-    """How many rows that were."""
+    """The number of dropped rows."""
 
     rows: int = 0
 
@@ -144,12 +144,12 @@ class StagePart(NamedTuple):
 
 
 def encode_parts(parts: Iterable[StagePart]) -> bytes:
-    """The field `parts` of commit."""
+    """Encode `parts` of commit."""
     return b"".join([_PART.pack(*part) for part in parts])
 
 
 def decode_parts(octets: bytes) -> list[StagePart]:
-    """The way back.
+    """Decode `parts` of commit.
 
     Raises:
         ProtocolError: 502, it is cut short.
