@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +51,78 @@ def test_a_page_survives_a_restart_of_the_broker(browser: Browser) -> None:
                 expect(form.get_by_label("Name")).to_have_value("half typed")
                 form.get_by_role("button", name="Declare").click()
                 expect(form.get_by_role("status")).to_have_text("Queue 'half typed' is there.")
+
+
+def test_a_broker_that_is_slow_to_answer_is_said_to_be_until_it_has(
+    browser: Browser, alone: Site
+) -> None:
+    with window(browser, alone.base) as opened:
+        opened.enter()
+        page = opened.page
+        opened.show("queues", "Queues")
+        _typed(page)
+        form = page.get_by_role("form", name="New queue")
+        slow = page.get_by_text("The broker is slow to answer. This page")
+        os.kill(alone.broker.pid, signal.SIGSTOP)
+        try:
+            form.get_by_role("button", name="Declare").click()
+            expect(slow).to_be_visible(timeout=PATIENCE_MS)
+            assert opened.barriers() == []
+            expect(form.get_by_role("button", name="Sending…")).to_be_disabled()
+            expect(form.get_by_label("Name")).to_have_value("half typed")
+        finally:
+            os.kill(alone.broker.pid, signal.SIGCONT)
+        expect(form.get_by_role("status")).to_have_text("Queue 'half typed' is there.")
+        expect(slow).to_be_hidden(timeout=PATIENCE_MS)
+        assert opened.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "said"),
+    [
+        (500, "application/json", '{"error": "internal", "reason": "no room"}', "no room"),
+        (502, "text/html", "<script>alert(1)</script>", "502 Bad Gateway"),
+        (200, "application/json", '{"items": [', "The answer of the broker is not JSON."),
+    ],
+)
+def test_an_answer_that_is_an_error_is_shown_in_place_until_there_is_a_better_one(
+    browser: Browser, alone: Site, status: int, kind: str, body: str, said: str
+) -> None:
+    with window(browser, alone.base) as opened:
+        opened.enter()
+        page = opened.page
+        # As a proxy in front of the broker answers.
+        page.route(
+            "**/api/queues*", lambda it: it.fulfill(status=status, content_type=kind, body=body)
+        )
+        opened.show("queues", "Queues")
+        _typed(page)
+        problem = page.locator(".table-box").get_by_role("alert")
+        expect(problem).to_contain_text(said)
+        page.unroute("**/api/queues*")
+        expect(problem).to_be_hidden(timeout=PATIENCE_MS)
+        expect(page.get_by_text("0 queues")).to_be_visible()
+        form = page.get_by_role("form", name="New queue")
+        expect(form.get_by_label("Name")).to_have_value("half typed")
+        assert opened.complaints == []
+        assert opened.dialogs == []
+
+
+def test_a_login_waits_for_a_broker_that_is_away(browser: Browser) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        port = free_port()
+        flags = ("--management-port", str(port), "--data-dir", directory)
+        with window(browser, f"http://127.0.0.1:{port}/") as opened:
+            with running_broker(*flags):
+                opened.page.goto(opened.base)
+                expect(opened.page.get_by_role("form", name="Login")).to_be_visible()
+            opened.log_in()
+            form = opened.page.get_by_role("form", name="Login")
+            expect(form.get_by_role("alert")).to_have_text("The broker does not answer.")
+            expect(form.get_by_label("User")).to_have_value("guest")
+            with running_broker(*flags):
+                form.get_by_role("button", name="Log in").click()
+                expect(opened.page.locator("h1")).to_have_text("Overview")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 // The frame of all pages: navigation, login, and the page that the address names.
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { away, logOut } from "./lib/api.js";
+import { away, logOut, slow } from "./lib/api.js";
 import { html } from "./lib/html.js";
 import { route, to } from "./lib/router.js";
 import { expired, has, session } from "./lib/session.js";
@@ -34,10 +34,16 @@ function ThemeChoice() {
 }
 
 function Away() {
+  const gone = useStore(away);
+  const late = useStore(slow);
+  if (gone) {
+    return html`<p class="away" role="alert">The broker does not answer. This page
+      shows what was known last, and asks again by itself.</p>`;
+  }
   return (
-    useStore(away) &&
-    html`<p class="away" role="alert">The broker does not answer. This page
-    shows what was known last, and asks again by itself.</p>`
+    late &&
+    html`<p class="away" role="status">The broker is slow to answer. This page
+    shows what was known last, and waits for it.</p>`
   );
 }
 

@@ -2,7 +2,8 @@
 import { authorizationOf, expired, forget, remember, session } from "./session.js";
 import { store } from "./store.js";
 
-const SLOW_MS = 20000;
+const SLOW_MS = 4000;
+const LAST_MS = 20000;
 
 export class ApiError extends Error {
   constructor(status, reason) {
@@ -19,25 +20,43 @@ export class ApiError extends Error {
 // Whether the last request got no answer.
 export const away = store(false);
 
+// Whether a request waits for its answer for long.
+export const slow = store(false);
+const waiting = new Set();
+
+// Note that a request waits; returns a function that notes its end.
+function watched() {
+  const timer = setTimeout(() => {
+    waiting.add(timer);
+    slow.set(true);
+  }, SLOW_MS);
+  return () => {
+    clearTimeout(timer);
+    waiting.delete(timer);
+    slow.set(waiting.size > 0);
+  };
+}
+
 // A path of the API from names, each of which may have any character.
 export function path(...names) {
   return names.map((name) => encodeURIComponent(name)).join("/");
 }
 
 async function sent(method, where, body, authorization, signal) {
-  const slow = AbortSignal.timeout(SLOW_MS);
+  const last = AbortSignal.timeout(LAST_MS);
   const options = {
     method,
     headers: { authorization },
     // Without cookies, and without the browser's own form for a refused login.
     credentials: "omit",
     cache: "no-store",
-    signal: signal ? AbortSignal.any([signal, slow]) : slow,
+    signal: signal ? AbortSignal.any([signal, last]) : last,
   };
   if (body !== undefined) {
     options.body = typeof body === "string" ? body : JSON.stringify(body);
     options.headers["content-type"] = "application/json";
   }
+  const answered = watched();
   try {
     const answer = await fetch(`api/${where}`, options);
     away.set(false);
@@ -45,10 +64,12 @@ async function sent(method, where, body, authorization, signal) {
   } catch (error) {
     if (signal?.aborted) throw error;
     if (error.name === "TimeoutError") {
-      throw new ApiError(0, `The broker did not answer within ${SLOW_MS / 1000} seconds.`);
+      throw new ApiError(0, `The broker did not answer within ${LAST_MS / 1000} seconds.`);
     }
     away.set(true);
     throw new ApiError(0, "The broker does not answer.");
+  } finally {
+    answered();
   }
 }
 
@@ -99,7 +120,16 @@ export async function ask(method, where, body, signal) {
 }
 
 export async function get(where, signal) {
-  return (await ask("GET", where, undefined, signal)).json();
+  const answer = await ask("GET", where, undefined, signal);
+  try {
+    return await answer.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    if (error instanceof SyntaxError) {
+      throw new ApiError(answer.status, "The answer of the broker is not JSON.");
+    }
+    throw new ApiError(0, "The answer of the broker broke off.");
+  }
 }
 
 export async function send(method, where, body) {
