@@ -28,13 +28,13 @@ class SessionAttached(Method):
 
 
 class SessionFlow(Method):
-    """Ask the peer to stop or to go on sending contents."""
+    """Ask the peer to stop sending content, or to continue."""
 
     active: bool = False
 
 
 class SessionFlowOk(Method):
-    """What the peer does now."""
+    """Whether the peer sends content now."""
 
     active: bool = False
 
@@ -44,7 +44,7 @@ class SessionClose(Method):
 
 
 class SessionClosed(Method):
-    """The session is destroyed: because it was asked for (200), or for an error."""
+    """The session is destroyed: on request (200), or because of an error."""
 
     reply_code: int = 200
     reply_text: str = ""
@@ -61,7 +61,7 @@ class SessionPing(Method):
 
 
 class SessionPong(Method):
-    """The peer lives."""
+    """Answer a ping."""
 
 
 class SessionSuspend(Method):
@@ -80,7 +80,7 @@ class SessionAck(Method):
 
 
 class SessionHighWaterMark(Method):
-    """The last frame that was sent."""
+    """The number of the last frame that was sent."""
 
     last_sent_mark: int = 0
 
@@ -100,7 +100,7 @@ class ExchangeQuery(Method):
 
 
 class ExchangeQueryOk(Method):
-    """What it is, or that there is none."""
+    """Its type and properties, or that there is none."""
 
     type: str = ""
     durable: bool = False
@@ -109,7 +109,7 @@ class ExchangeQueryOk(Method):
 
 
 class BindingQuery(Method):
-    """Ask whether there is such a binding."""
+    """Ask whether a binding exists."""
 
     exchange: str = ""
     queue: str = ""
@@ -119,7 +119,7 @@ class BindingQuery(Method):
 
 
 class BindingQueryOk(Method):
-    """What of it there is not."""
+    """Which parts of it do not exist."""
 
     exchange_not_found: bool = False
     queue_not_found: bool = False
@@ -132,11 +132,11 @@ class BindingQueryOk(Method):
 
 
 class DtxDemarcationSelect(Method):
-    """Let the channel take part in distributed transactions."""
+    """Put the channel into the mode of distributed transactions."""
 
 
 class DtxDemarcationStart(Method):
-    """What follows belongs to a branch."""
+    """Begin work on a branch: what follows belongs to it."""
 
     xid: bytes = b""
     join: bool = False
@@ -145,13 +145,13 @@ class DtxDemarcationStart(Method):
 
 
 class DtxDemarcationStartOk(Method):
-    """The XA return code of it."""
+    """The XA return code."""
 
     status: int = 0
 
 
 class DtxDemarcationEnd(Method):
-    """What follows does not belong to the branch any more."""
+    """End work on a branch: what follows does not belong to it."""
 
     xid: bytes = b""
     fail: bool = False
@@ -160,13 +160,13 @@ class DtxDemarcationEnd(Method):
 
 
 class DtxDemarcationEndOk(Method):
-    """The XA return code of it."""
+    """The XA return code."""
 
     status: int = 0
 
 
 class DtxCoordinationCommit(Method):
-    """Make a branch's work true."""
+    """Commit a branch."""
 
     xid: bytes = b""
     one_phase: bool = False
@@ -174,7 +174,7 @@ class DtxCoordinationCommit(Method):
 
 
 class DtxCoordinationCommitOk(Method):
-    """The XA return code of it."""
+    """The XA return code."""
 
     status: int = 0
 
@@ -193,20 +193,20 @@ class DtxCoordinationGetTimeout(Method):
 
 
 class DtxCoordinationGetTimeoutOk(Method):
-    """It, in seconds."""
+    """The timeout, in seconds."""
 
     timeout: int = 0
 
 
 class DtxCoordinationPrepare(Method):
-    """Make sure that a branch can be committed whatever happens."""
+    """Prepare a branch: it can be committed whatever happens then."""
 
     xid: bytes = b""
     ticket: int = 0
 
 
 class DtxCoordinationPrepareOk(Method):
-    """The XA return code of it."""
+    """The XA return code."""
 
     status: int = 0
 
@@ -220,20 +220,20 @@ class DtxCoordinationRecover(Method):
 
 
 class DtxCoordinationRecoverOk(Method):
-    """Their xids."""
+    """The xids of these branches."""
 
     in_doubt: Table = {}
 
 
 class DtxCoordinationRollback(Method):
-    """Undo a branch's work."""
+    """Roll back a branch."""
 
     xid: bytes = b""
     ticket: int = 0
 
 
 class DtxCoordinationRollbackOk(Method):
-    """The XA return code of it."""
+    """The XA return code."""
 
     status: int = 0
 
