@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -22,6 +22,9 @@ TAKES_PICTURES = bool(os.environ.get("HAREBELL_SCREENSHOTS"))
 PHONE = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 900}
 PAINT_MS = 1000
+_CUT = """() => [...document.querySelectorAll('.tiles dd')]
+  .filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"""
+"""Figures that do not fit where they are."""
 
 
 class Shown(NamedTuple):
@@ -83,7 +86,10 @@ def test_a_page_shows_the_broker_without_barriers(themed: Window, page: Shown) -
         themed.page.get_by_role("button", name="Explain").click()
         expect(themed.page.get_by_text("It reaches 2 queues.")).to_be_visible()
     if TAKES_PICTURES:
-        _take(themed, page)
+        # Charts have a minute to show then.
+        charts = page is PAGES[0] and _theme(themed) == "light"
+        _take(themed, page.path, wait_ms=70_000 if charts else 2500)
+    assert themed.page.evaluate(_CUT) == []
     themed.unfold()
     assert themed.barriers() == []
 
@@ -99,24 +105,29 @@ def test_a_page_fits_a_phone(themed: Window, page: Shown) -> None:
 
 
 def test_the_pages_of_a_connection_and_a_channel_have_no_barriers(
-    shown: Window, site: Site
+    themed: Window, site: Site
 ) -> None:
-    (link,) = site.api.get("/api/connections")
-    shown.show(f"connections/{segment(link['name'])}", link["name"])
-    expect(shown.page.locator("main")).to_contain_text("Pika Python Client Library")
-    assert shown.barriers() == []
-    (channel,) = site.api.get("/api/channels")
-    shown.show(f"channels/{segment(channel['name'])}", channel["name"])
-    expect(shown.page.locator("main")).to_contain_text("eu-worker")
-    assert shown.barriers() == []
+    themed.page.set_viewport_size(WIDE)
+    for kind, text in (("connection", "Pika Python Client Library"), ("channel", "eu-worker")):
+        (found,) = site.api.get(f"/api/{kind}s")
+        themed.show(f"{kind}s/{segment(found['name'])}", found["name"])
+        expect(themed.page.locator("main")).to_contain_text(text)
+        assert themed.barriers() == []
+        assert themed.page.evaluate(_CUT) == []
+        if TAKES_PICTURES:
+            _take(themed, kind)
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_login_has_no_barriers_and_refuses_a_wrong_password(
-    browser: Browser, site: Site
+    browser: Browser, site: Site, theme: Literal["light", "dark"]
 ) -> None:
-    with window(browser, site.base) as opened:
+    with window(browser, site.base, color_scheme=theme, device_scale_factor=1) as opened:
         opened.page.goto(site.base)
+        expect(opened.page.locator("h1")).to_have_text("Harebell")
         assert opened.barriers() == []
+        if TAKES_PICTURES:
+            _take(opened, "login")
         opened.log_in(password="wrong")
         alert = opened.page.get_by_role("alert")
         expect(alert).to_have_text("The user or the password is wrong.")
@@ -161,13 +172,15 @@ def test_the_chosen_colours_stay(shown: Window) -> None:
     expect(shown.page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-def _take(themed: Window, page: Shown) -> None:
-    theme = themed.page.evaluate("document.documentElement.dataset.theme")
-    ranges = themed.page.get_by_label("Range")
+def _theme(opened: Window) -> str:
+    return str(opened.page.evaluate("document.documentElement.dataset.theme"))
+
+
+def _take(opened: Window, path: str, *, wait_ms: int = 2500) -> None:
+    ranges = opened.page.get_by_label("Range")
     if ranges.count():
         ranges.select_option(label="1 minute")
-    # Charts have a minute to show then.
-    themed.page.wait_for_timeout(2500 if page != PAGES[0] or theme == "dark" else 70_000)
+    opened.page.wait_for_timeout(wait_ms)
     PICTURES.mkdir(parents=True, exist_ok=True)
-    name = page.path.replace("%2F/", "").replace("/", "-")
-    themed.page.screenshot(path=PICTURES / f"{name}-{theme}.png")
+    name = path.replace("%2F/", "").replace("/", "-")
+    opened.page.screenshot(path=PICTURES / f"{name}-{_theme(opened)}.png")

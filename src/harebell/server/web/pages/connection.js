@@ -58,7 +58,7 @@ export function Connection({ names: [, name] }) {
     <${Tiles} of=${[
       ["User", data.user],
       ["Vhost", data.vhost],
-      ["Protocol", data.protocol],
+      ["AMQP", data.protocol?.replace("AMQP ", "")],
       ["TLS", data.ssl ? (data.ssl_protocol ?? "yes") : "no"],
       ["Heartbeat", seconds(data.timeout)],
       ["Connected for", seconds(data.connected_seconds)],
