@@ -686,7 +686,9 @@ EXIT_INTERRUPTED = 130
 EXIT_DISK = 74
 """Exit code after a failed write or sync: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001
-"""Longest time that a commit waits for messages that publishers are sending."""
+"""Longest time that a commit waits for messages that publishers are sending..."""
+GATHER_SHARE = 0.5
+"""... and this share of what the commit before took, if that is less."""
 FLUSH_SECONDS = 0.05
 """Longest time that changes without a waiting reply, such as acknowledgements, stay in memory."""
 STALL_RETRY_SECONDS = 0.25

@@ -38,9 +38,9 @@ _TIME = Struct("<Q")
 _PAD = bytes(_ALIGN)
 
 
-def crc32c(data: bytes, crc: int = 0) -> int:
+def crc32c(data: bytes | memoryview, crc: int = 0) -> int:
     """CRC-32C (Castagnoli) of octets, continued from `crc`."""
-    found: int = google_crc32c.extend(crc, data)
+    found: int = google_crc32c.extend(crc, bytes(data))
     return found
 
 

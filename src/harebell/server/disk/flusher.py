@@ -20,11 +20,18 @@ import errno
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 from harebell.base.histogram import SYNC_SECONDS, Histogram
-from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MAX, STALL_RETRY_SECONDS
+from harebell.base.limits import (
+    FLUSH_SECONDS,
+    GATHER_SECONDS,
+    GATHER_SHARE,
+    PERFORM_MAX,
+    STALL_RETRY_SECONDS,
+)
 from harebell.base.ports import Commit
 from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry
 from harebell.server.disk.sync_thread import SyncThread
@@ -133,6 +140,8 @@ class Flusher:
         self._late: asyncio.TimerHandle | None = None
         self._patience: asyncio.TimerHandle | None = None
         self._expected = 0
+        self._worth_seconds = GATHER_SECONDS
+        self._began = 0.0
         self._flying: Batch | None = None
         self._stalled = ""
         self._low = False
@@ -164,7 +173,7 @@ class Flusher:
                 # Run at the end of the turn, so that one commit has the messages of all sockets.
                 self._loop.call_soon(self._hand_over)
             elif self._patience is None:
-                self._patience = self._loop.call_later(GATHER_SECONDS, self._hand_over)
+                self._patience = self._loop.call_later(self._worth_seconds, self._hand_over)
         elif self._late is None and (self._commit.waiting or self._gathered()):
             self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
 
@@ -216,6 +225,7 @@ class Flusher:
         self._flying = self._commit.gather()
         if self._flying is not None:
             self._idle.clear()
+            self._began = time.monotonic()
             if not self._go_swiftly(self._flying):
                 self._inbox.put(self._flying)
 
@@ -268,8 +278,11 @@ class Flusher:
             self._flying = None
             # Publishers with a window of unconfirmed messages continue after this confirm. If each
             # batch had only half of them, there would be twice as many syncs. So the next batch
-            # waits briefly for as many records as this one had.
+            # waits briefly for as many records as this one had, but not for longer than a commit
+            # that is saved is worth.
             self._expected = batch.records + self._commit.records
+            took = time.monotonic() - self._began
+            self._worth_seconds = min(GATHER_SECONDS, took * GATHER_SHARE)
             self._commit.finish(batch)
             self._registry.committed()
             self._idle.set()

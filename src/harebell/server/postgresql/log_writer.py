@@ -25,6 +25,7 @@ from harebell.base.ports import Files
 from harebell.server.postgresql.database import Database, driver
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.ownership import Deposed, Ownership
+from harebell.server.postgresql.prepared import Prepared
 from harebell.server.postgresql.tables import Tables
 from harebell.store.journal.changes import CLAIM, END, WRITE, Change, encode
 from harebell.store.journal.pieces import DEFINITIONS, PIECE_BYTES, Piece
@@ -43,6 +44,10 @@ _SLICE_BYTES = 1_048_576
 _ROW_BYTES = 64 * 1_048_576
 """The size from which the changes of a commit go on in another row."""
 _RETRY_SECONDS = 0.05
+_APPEND = (
+    "INSERT INTO {log} (number, epoch, content)"
+    " SELECT $1::bigint, epoch, $2::bytea FROM {store} WHERE epoch = $3::bigint"
+)
 
 
 class LogWriter:
@@ -81,6 +86,7 @@ class LogWriter:
         # The number before the first one of the generation; 0 if it is older than this writer.
         self._begun = 0
         self._link: Connection[Any] | None = None
+        self._append: tuple[Connection[Any], int, Prepared] | None = None
         self._warned = False
         self._kept: list[Change] = []
         self._emptied = 0
@@ -198,18 +204,24 @@ class LogWriter:
 
     def _insert_once(self, link: Connection[Any], contents: list[bytes]) -> None:
         self._warned = False
-        statement = self._tables.statement(
-            "INSERT INTO {log} (number, epoch, content)"
-            " SELECT %s, epoch, %b FROM {store} WHERE epoch = %s",
-            self._generation,
-        )
+        insert = self._prepared(link)
         # One row is one statement, which commits by itself.
         several = link.transaction() if len(contents) > 1 else contextlib.nullcontext()
         with several:
             for number, content in enumerate(contents, self._number + 1):
-                done = link.execute(statement, (number, content, self._ownership.epoch))
-                if done.rowcount != 1:
+                if insert.run((number, content, self._ownership.epoch)) != 1:
                     raise self._deposed("another broker has claimed it")
+
+    def _prepared(self, link: Connection[Any]) -> Prepared:
+        """Return the statement that appends to the generation."""
+        found = self._append
+        if found is None or found[:2] != (link, self._generation):
+            name = f"append_{self._generation}"
+            made = Prepared(link, name, self._tables.statement(_APPEND, self._generation))
+            if found is not None and found[0] is link:
+                found[2].forget()
+            self._append = found = (link, self._generation, made)
+        return found[2]
 
     def _is_mine(self, link: Connection[Any], number: int) -> bool:
         """True if a row is there, and on every standby that commits wait for."""
@@ -265,6 +277,7 @@ class LogWriter:
 
     def _drop_link(self) -> None:
         link, self._link = self._link, None
+        self._append = None
         if link is not None:
             with contextlib.suppress(driver().Error):
                 link.close()

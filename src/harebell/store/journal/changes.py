@@ -49,13 +49,17 @@ class Change(NamedTuple):
 
 def encode(changes: Iterable[Change]) -> bytes:
     """Encode changes as the content of a row."""
-    parts: list[bytes | memoryview] = []
+    # The head is known last, and everything is copied once.
+    parts: list[bytes | memoryview] = [b""]
+    crc = 0
     for kind, number, name, data in changes:
         path = name.encode()
-        parts.append(_CHANGE.pack(kind, number, len(path), len(data)) + path)
+        head = _CHANGE.pack(kind, number, len(path), len(data)) + path
+        crc = crc32c(data, crc32c(head, crc))
+        parts.append(head)
         parts.append(data)
-    rest = b"".join(parts)
-    return _ROW.pack(_VERSION, crc32c(rest)) + rest
+    parts[0] = _ROW.pack(_VERSION, crc)
+    return b"".join(parts)
 
 
 def decode(content: bytes, where: str) -> Iterator[Change]:

@@ -12,9 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Commit
 from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.server.disk import flusher
 from harebell.server.disk.flusher import Flusher
 from tests.patience import SECONDS
 
@@ -397,3 +400,20 @@ async def test_it_goes_the_long_way_while_syncs_are_put_off() -> None:
         s.sync_in = None
         await s.flusher.stop()
         os.close(file)
+
+
+@run
+async def test_a_batch_waits_for_more_messages_no_longer_than_a_commit_takes() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flusher, "GATHER_SECONDS", SECONDS)
+        s = Setting()
+        s.commit.records = 10
+        s.urge()
+        await s.until(lambda: s.commit.done == 1)
+        assert len(s.commit.batches) == 1
+        s.commit.records = 1
+        s.urge()
+        began = time.monotonic()
+        await s.until(lambda: len(s.commit.batches) == 2)
+        assert time.monotonic() - began < SECONDS / 2
+        await s.flusher.stop()
