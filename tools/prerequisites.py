@@ -127,6 +127,11 @@ _POSTGRESQL = Need(
     ),
     ours=True,
 )
+_PATRONI = Need("patroni", "promotes standbys", "patroni", _program("patroni"), ours=True)
+_ETCD = Need("etcd", "tells Patroni who leads", "etcd-server", _program("etcd"), ours=True)
+_FAKETIME = Need(
+    "faketime", "lets the clock of a broker jump", "faketime", _program("faketime"), ours=True
+)
 _DOCUMENTS = Need(
     "amqp-specs",
     "has the XML that the versions' tables are compared with",
@@ -144,6 +149,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
         *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
         *(_JAVAC, _LOGROTATE, _SYSTEMD, _LINTIAN, _FAKEROOT, _POSTGRESQL),
+        *(_PATRONI, _ETCD, _FAKETIME),
     ),
 }
 

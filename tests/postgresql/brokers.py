@@ -35,6 +35,7 @@ class StoreBroker:
         flags: more flags.
         lease_ms: the milliseconds of the lease.
         planted: Python that the broker runs before anything else, to plant a fault.
+        prefix: a command that runs the broker, such as env with variables.
 
     Attributes:
         name: as given.
@@ -49,6 +50,7 @@ class StoreBroker:
         flags: Sequence[str] = (),
         lease_ms: int = LEASE_MS,
         planted: str = "",
+        prefix: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.port = free_port()
@@ -62,6 +64,7 @@ class StoreBroker:
         self._command = [
             # It ends when the tests are killed.
             *("setpriv", "--pdeathsig", "KILL", "--"),
+            *prefix,
             *program,
             "serve",
             f"--port={self.port}",
@@ -130,6 +133,20 @@ class StoreBroker:
             assert waits, f"{self.name} does not serve:\n{self.log}"
             time.sleep(_POLL_SECONDS)
         return time.monotonic() - began
+
+    def wait_until_it_answers(self) -> None:
+        """Wait until it accepts connections, be it as a standby.
+
+        Raises:
+            AssertionError: it does not; its log is the text.
+        """
+
+        def answers() -> bool:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return True
+            return False
+
+        assert eventually(answers), self.log
 
     def ended(self, seconds: float = SERVE_SECONDS) -> int:
         """Wait until it ends by itself; its exit code."""

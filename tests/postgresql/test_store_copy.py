@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from harebell.client.blocking import connect
+from tests.patience import eventually
 from tests.postgresql.cluster import Member
 from tests.postgresql.servers import PostgresServer
 from tests.running import RunningBroker, command, environment, running_broker
 
 MESSAGES = 200
+_KILLS = 3
+_LATEST_SECONDS = 0.03
+"""After the first sign of a copy it is killed within this time."""
+_BEGUN = (
+    "SELECT 1 FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND datname = current_database()"
+)
+_OF_THE_LOOK = ("LOCK", "definitions.sqlite-shm", "definitions.sqlite-wal")
+"""What a look into a directory leaves behind when it is killed; nothing is in it."""
+_SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname = 'harebell'"
 
 
 def _copy(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -91,10 +105,60 @@ def test_a_copy_that_is_cut_leaves_nothing(
     broken.symlink_to("/proc/self/mem")
     done = _copy(first, postgresql.url(database))
     assert done.returncode == 1, done.stdout
-    found = "SELECT count(*) FROM pg_namespace WHERE nspname = 'harebell'"
-    assert postgresql.execute(found, database) == [(0,)]
+    assert postgresql.execute(_SCHEMAS, database) == [(0,)]
     broken.unlink()
     assert _copy(first, postgresql.url(database)).returncode == 0
+
+
+def _killed(has_begun: Callable[[], object], rng: Random, *arguments: object) -> None:
+    """Begin a copy, and kill it in the middle."""
+    with subprocess.Popen(
+        [command(), "store", "copy", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+    ) as process:
+        assert eventually(lambda: has_begun() or process.poll() is not None)
+        time.sleep(rng.uniform(0, _LATEST_SECONDS))
+        process.kill()
+        assert process.wait() < 0, "it was not killed: it had ended"
+
+
+def _sums(root: Path) -> dict[str, str]:
+    """The checksum of each file of a data directory."""
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in root.rglob("*")
+        if path.is_file() and path.name not in _OF_THE_LOOK
+    }
+
+
+def test_a_copy_that_is_killed_leaves_no_store_and_can_be_made_again(
+    postgresql: PostgresServer, database: str, tmp_path: Path, seed: int
+) -> None:
+    url, rng = postgresql.url(database), Random(seed)
+    first, back = tmp_path / "first", tmp_path / "back"
+    draft = back.with_name("back.copying")
+    _filled(first)
+    before = _sums(first)
+    with postgresql.connect(database) as looking:
+        for _ in range(_KILLS):
+            _killed(lambda: looking.execute(_BEGUN.encode()).fetchone(), rng, first, url)
+            assert eventually(lambda: not looking.execute(_BEGUN.encode()).fetchone())
+            assert looking.execute(_SCHEMAS.encode()).fetchone() == (0,)
+            assert _sums(first) == before
+        assert _copy(first, url).returncode == 0
+        rows = "SELECT number, epoch, md5(content) FROM harebell.log_0000000001 ORDER BY number"
+        stored = looking.execute(rows.encode()).fetchall()
+        for _ in range(_KILLS):
+            _killed(lambda: draft.exists() and any(draft.iterdir()), rng, url, back)
+            assert not back.exists()
+            assert looking.execute(rows.encode()).fetchall() == stored
+    done = _copy(url, back)
+    assert done.returncode == 0, done.stderr
+    assert not draft.exists()
+    with running_broker("--data-dir", str(back)) as broker:
+        assert _bodies(broker.url) == [b"%06d" % number for number in range(MESSAGES)]
 
 
 @pytest.mark.parametrize("running", [True, False])

@@ -19,10 +19,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 import harebell
 from harebell.client import blocking
@@ -77,6 +78,72 @@ class Counts:
         )
 
 
+class Brokers(Protocol):
+    """What serves the queries, and is killed.
+
+    Attributes:
+        port: where it is reached, whatever was killed.
+    """
+
+    port: int
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory of the broker that serves."""
+
+    @property
+    def log(self) -> str:
+        """What was logged."""
+
+    def kill(self) -> None:
+        """kill -9 of the broker that serves."""
+
+    def restart(self) -> None:
+        """Start it again, and wait until somebody serves."""
+
+    def remove(self) -> None:
+        """End everything and remove its files."""
+
+
+class OneBroker:
+    """A broker over a data directory.
+
+    Args:
+        directory: where the data directory is made.
+
+    Attributes:
+        port: where it listens.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.port = free_port()
+        self.data_dir = directory / "data"
+        self._broker = self._start()
+
+    def _start(self) -> RunningBroker:
+        flags = ("--data-dir", str(self.data_dir), "--segment-bytes", "262144")
+        return RunningBroker("--port", str(self.port), *flags)
+
+    @property
+    def log(self) -> str:
+        """What it logged in this life."""
+        return self._broker.log
+
+    def kill(self) -> None:
+        """kill -9."""
+        kill(self._broker)
+
+    def restart(self) -> None:
+        """Start it again on its data directory."""
+        self._broker.remove()
+        self._broker = self._start()
+
+    def remove(self) -> None:
+        """End it."""
+        kill(self._broker)
+        self._broker.remove()
+
+
 class Chaos:
     """A broker, a driver, and what becomes of them.
 
@@ -84,16 +151,25 @@ class Chaos:
         directory: for everything.
         seed: every random choice is made from it.
         sink: options of the queries that write to an exchange.
+        broker: serves; None for one over a data directory.
+        kinds: what is killed by itself.
     """
 
-    def __init__(self, directory: Path, seed: int, sink: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        sink: dict[str, str] | None = None,
+        broker: Brokers | None = None,
+        kinds: Sequence[str] = VICTIMS,
+    ) -> None:
         self.counts = Counts()
         self._directory = directory
+        self._kinds = kinds
         self._rng = random.Random(seed)
         self.inputs = Inputs(random.Random(seed))
-        self._port = free_port()
-        self._broker = self._broker_again()
-        self._url = f"amqp://127.0.0.1:{self._port}/%2F"
+        self._broker = OneBroker(directory) if broker is None else broker
+        self._url = f"amqp://127.0.0.1:{self._broker.port}/%2F"
         self._plan = Plan(self._url, CLUSTER, FLOWS, _BATCH, sink=sink or {})
         self._driver: subprocess.Popen[bytes] | None = None
         self._drivers: list[subprocess.Popen[bytes]] = []
@@ -103,10 +179,6 @@ class Chaos:
         self._declare()
 
     # --- what is started --------------------------------------------------------------------------
-
-    def _broker_again(self) -> RunningBroker:
-        flags = ("--data-dir", str(self._directory / "data"), "--segment-bytes", "262144")
-        return RunningBroker("--port", str(self._port), *flags)
 
     def _declare(self) -> None:
         with blocking.connect(self._url) as connection:
@@ -154,7 +226,6 @@ class Chaos:
     def close(self) -> None:
         """End what is still there."""
         self._end_drivers()
-        kill(self._broker)
         self._broker.remove()
 
     # --- rounds -----------------------------------------------------------------------------------
@@ -173,7 +244,7 @@ class Chaos:
             last: whether the queries end when they have processed everything after that. Before
                 that more drivers are killed, if no commit has been taken back yet.
         """
-        victims = self._rng.sample(VICTIMS, singly)
+        victims = self._rng.sample(self._kinds, min(singly, len(self._kinds)))
         for victim in victims:
             self._round(victim)
         # A driver that died halfway through a micro-batch has committed nothing to take back.
@@ -202,8 +273,7 @@ class Chaos:
         self._kill(victim, victims)
         if victim in ("broker", TOGETHER):
             self._look_at_the_broker()
-            self._broker.remove()
-            self._broker = self._broker_again()
+            self._broker.restart()
         if victim in ("driver", TOGETHER):
             self._take_commits_back(flow)
             self.start_driver(drain=last)
@@ -237,7 +307,7 @@ class Chaos:
         assert driver is not None, "it was started"
         assert eventually(lambda: not set(chosen) & set(members(driver.pid)))
         if victim == "broker" or all_of_them:
-            kill(self._broker)
+            self._broker.kill()
         if victim == "driver" or all_of_them:
             driver.wait()
 
@@ -341,7 +411,7 @@ class Chaos:
             "list",
             "--json",
             "--data-dir",
-            str(self._directory / "data"),
+            str(self._broker.data_dir),
         ]
         groups = json.loads(subprocess.run(requested, capture_output=True, check=True).stdout)
         return sum(ready) + sum(int(group["messages"]) for group in groups)
@@ -354,9 +424,11 @@ def chaos(
     cycles: int,
     sink: dict[str, str] | None = None,
     singly: int = len(VICTIMS),
+    broker: Brokers | None = None,
+    kinds: Sequence[str] = VICTIMS,
 ) -> Iterator[Chaos]:
     """A run that is over: everything was killed often, and everything is processed."""
-    run = Chaos(directory, seed, sink)
+    run = Chaos(directory, seed, sink, broker, kinds)
     try:
         run.start_driver()
         for number in range(cycles):

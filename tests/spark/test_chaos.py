@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.postgresql.servers import PostgresServer, fresh_database
 from tests.spark.chaos import Chaos, chaos
+from tests.spark.owners import Owners
 
 pytestmark = pytest.mark.spark
 
@@ -17,6 +20,7 @@ CYCLES = 1
 SINGLY = 1
 SOAK_CYCLES = 30
 DOUBLING_CYCLES = 3
+OWNER_CYCLES = int(os.environ.get("HAREBELL_POSTGRESQL_CYCLES", "10"))
 _LOST = ("failOnDataLoss", "went back to the queue", "taken over")
 
 
@@ -63,3 +67,18 @@ def test_a_sink_that_only_confirms_is_found_to_double_rows(
             verdicts[name].check(f"HAREBELL_SEED={seed}, {name}")
         doubled = sum(len(verdict.doubled) for verdict in verdicts.values())
         counted(f"{doubled} doubled rows of {len(run.inputs)} were found; {run.counts}")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(14_400)
+def test_every_row_comes_out_once_when_owners_of_a_store_in_postgresql_are_killed(
+    tmp_path: Path, seed: int, counted: Callable[[str], None]
+) -> None:
+    with (
+        PostgresServer() as server,
+        fresh_database(server, "spark") as database,
+        Owners(server.url(database)) as owners,
+        chaos(tmp_path, seed, OWNER_CYCLES, broker=owners, kinds=("broker",)) as run,
+    ):
+        exact(run, seed)
+        counted(f"{len(run.inputs)} rows through 4 queries; {run.counts}; owners {owners.said}")
