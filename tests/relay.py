@@ -39,6 +39,7 @@ class Relay:
         watched: octets of a request that is looked for.
         seen: how many pieces of what clients say have these octets.
         lose: octets of a request that never arrives, although its connection stays; once.
+        instead: octets of what the broker says, and what clients hear in their place.
     """
 
     def __init__(self, port: int) -> None:
@@ -49,6 +50,7 @@ class Relay:
         self.watched = b""
         self.seen = 0
         self.lose = b""
+        self.instead = (b"", b"")
         self.target = port
         self._open: list[socket.socket] = []
         self._lock = threading.Lock()
@@ -127,6 +129,8 @@ class Relay:
                 if ending.is_set():
                     break
                 time.sleep(self.late)
+                if self.instead[0]:
+                    data = data.replace(*self.instead)
                 if not self.deaf:
                     client.sendall(data)
         _end(client, broker)

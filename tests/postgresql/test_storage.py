@@ -281,6 +281,15 @@ def test_a_server_without_fsync_is_said() -> None:
         assert "fsync = on" in _refused(server.url("d"))
 
 
+def test_an_old_server_is_said(postgresql: PostgresServer, database: str) -> None:
+    version = str(postgresql.execute("SHOW server_version")[0][0]).encode()
+    with relay(postgresql.port) as between:
+        # As long as before, for the message has its length in front.
+        between.instead = (b"server_version\0" + version, b"server_version\0" + b"13" + version[2:])
+        said = _refused(postgresql.url(database, port=between.port))
+    assert f"13{version[2:].decode()}, and Harebell needs 14 or newer" in said
+
+
 def test_a_broker_says_what_its_confirms_are_worth(
     replicated: PostgresServer, postgresql: PostgresServer, database: str
 ) -> None:
