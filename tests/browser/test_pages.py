@@ -21,7 +21,7 @@ PICTURES = Path(__file__).resolve().parents[2] / "docs" / "images" / "web"
 TAKES_PICTURES = bool(os.environ.get("HAREBELL_SCREENSHOTS"))
 PHONE = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 900}
-PAINT_MS = 1000
+PAINT_MS = 200
 _CUT = """() => [...document.querySelectorAll('.tiles dd')]
   .filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"""
 """Figures that do not fit where they are."""
@@ -158,12 +158,14 @@ def test_the_page_is_used_with_the_keyboard_alone(browser: Browser, site: Site) 
 
 
 def test_a_loaded_page_is_painted_at_once(shown: Window) -> None:
-    shown.page.reload()
-    expect(shown.page.locator("h1")).to_have_text("Overview")
-    painted = shown.page.evaluate(
-        "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-    )
-    assert painted < PAINT_MS
+    painted = []
+    # The machine may be busy with other tests; the best of some is near to what it takes alone.
+    for _ in range(5):
+        shown.page.reload()
+        expect(shown.page.locator("h1")).to_have_text("Overview")
+        found = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+        painted.append(shown.page.evaluate(found))
+    assert min(painted) < PAINT_MS, painted
 
 
 def test_the_chosen_colours_stay(shown: Window) -> None:
