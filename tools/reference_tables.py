@@ -4,7 +4,7 @@
     metrics.md         Metrics   one row per metric of harebell.server.metrics
     http-api.md        Routes    one row per route of harebell.server.http.routes
 
-Everything in a row comes from the code, but for the notes: what follows `<br>` in the last column
+Everything in a row comes from the code, but for the notes: what follows `<br>` in the second column
 is written by hand in the page, and stays. A test compares the pages with what this would write.
 """
 
@@ -82,30 +82,30 @@ def meaning(setting: Setting) -> str:
 
 def keys() -> Iterator[list[str]]:
     """The table of configuration keys."""
-    yield ["key", "values", "default", "reload", "`rabbitmq.conf`", "meaning"]
+    yield ["key", "meaning", "values", "default", "reload", "`rabbitmq.conf`"]
     names = rabbitmq_names()
     for setting in SETTINGS:
         yield [
             f"`{setting.name}`",
+            meaning(setting),
             allowed(setting),
             default(setting),
             "yes" if setting.reloads else "",
             _code(names.get(setting.name, ())),
-            meaning(setting),
         ]
 
 
 def metrics() -> Iterator[list[str]]:
     """The table of metrics."""
-    yield ["metric", "type", "unit", "labels", "family", "meaning"]
+    yield ["metric", "meaning", "type", "unit", "labels", "family"]
     for name, found in sorted(every_metric().items()):
         yield [
             f"`{name}`",
+            found.metric.help,
             found.metric.kind,
             unit(name),
             " or ".join([_code(each) for each in found.labels if each]) or "-",
             _code(found.families) or "-",
-            found.metric.help,
         ]
 
 
@@ -172,24 +172,22 @@ TABLES = (
 """Page, section, and what makes its table."""
 
 
-def _first_cell(line: str) -> str:
-    return line.strip("|").split(" | ")[0].strip()
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def _lines(table: Iterator[list[str]], before: list[str]) -> Iterator[str]:
     """The lines of a table, with the notes that its rows have had."""
     notes = {
-        _first_cell(line): line.partition(NOTE)[2].removesuffix(" |").strip()
-        for line in before
-        if NOTE in line
+        cells[0]: cells[1].partition(NOTE)[2] for cells in map(_cells, before) if NOTE in cells[1]
     }
     heading = next(table)
     yield f"| {' | '.join(heading)} |"
     yield "|---" * len(heading) + "|"
-    for row in table:
-        note = notes.get(row[0])
-        last = f"{row[-1]}{NOTE}{note}" if note else row[-1]
-        yield " ".join(f"| {' | '.join([*row[:-1], last])} |".split())
+    for first, second, *others in table:
+        note = notes.get(first)
+        said = f"{second}{NOTE}{note}" if note else second
+        yield " ".join(f"| {' | '.join([first, said, *others])} |".split())
 
 
 def written(page: str) -> str:

@@ -37,8 +37,8 @@ def test_every_key_says_its_values_and_its_meaning() -> None:
     assert [row[0] for row in table] == [f"`{setting.name}`" for setting in SETTINGS]
     for row in table:
         assert len(row) == 6, row
-        assert row[1], row
-        assert row[5].endswith("."), row
+        assert row[1].endswith("."), row
+        assert row[2], row
 
 
 def test_every_other_variable_has_its_row() -> None:
