@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
 # Of these, tests of packages and modules that are not compiled, which administer, configure and
 # serve: they run compiled only, as users run them.
-ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark testing $(addprefix server/,backends config control http logs metrics net statistics test_*.py)))
+ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark testing $(addprefix server/,backends cluster config control http logs metrics net statistics test_*.py)))
 # Tests that kill, starve and break the broker that users run, which is the compiled one.
 NATIVE := $(wildcard tests/robustness)
 # Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these

@@ -435,6 +435,8 @@ HTTP_REFUSED_SECONDS = 1.0
 """Delay of the answer to a wrong password after too many of them."""
 HTTP_PREPARE_SECONDS = 0.2
 """Time after the start at which the files of the commands are imported."""
+HTTP_RETRY_SECONDS = 5
+"""When a client is asked to come back while a store has no owner."""
 HTTP_CHUNK_BYTES = 65_536
 """Size of the pieces in which an answer is compressed and sent."""
 HTTP_COMPRESS_BYTES = 860
@@ -709,10 +711,32 @@ STORAGE_LEASE_MIN_MS = 500
 """The shortest such lease: a commit has to fit in a quarter of it."""
 STORAGE_LEASE_MAX_MS = 300_000
 """The longest: five minutes."""
+STORAGE_STORES = 64
+"""The most stores of a cluster: each is a process on every machine."""
 STANDBY_LOOK_SECONDS = 0.1
 """The longest time between two looks of a standby at the store."""
 DRAINED_SECONDS = 5.0
 """How long a broker that was drained leaves the store to others."""
+CLUSTER_LOOK_SECONDS = 0.25
+"""Time between two looks of a process at the shared tables of its cluster."""
+CLUSTER_KNOWN_SECONDS = 1.0
+"""How long a change of them waits until every owner knows it."""
+CLUSTER_LOAD_SECONDS = 5.0
+"""Time over which an owner measures what share of a core it uses."""
+CLUSTER_COPY_SECONDS = 10.0
+"""Time that a change of users waits until the other owners have it."""
+CLUSTER_REACH_SECONDS = 5.0
+"""Time to reach the owner of another store for a command."""
+CLUSTER_LIST_SECONDS = 15.0
+"""Time that a list of all stores waits for the owner of one."""
+CLUSTER_ANSWER_BYTES = 268_435_456
+"""Longest line between brokers: definitions, or the rows of a list (256 MiB)."""
+CLUSTER_RESTART_SECONDS = 0.5
+"""Pause before the process of a store that has ended is started again; it doubles each time."""
+CLUSTER_RESTART_MAX_SECONDS = 10.0
+"""The longest such pause."""
+CLUSTER_STARTED_SECONDS = 60.0
+"""A process that has run for so long begins again with the shortest pause."""
 RELAY_BUFFER_BYTES = 65_536
 """Octets that a standby keeps for a peer that reads slowly, beside those of one read."""
 RELAY_CONNECT_SECONDS = 2.0
@@ -721,6 +745,20 @@ RELAY_RETRY_SECONDS = 0.05
 """Time before a standby tries that again at first; it doubles up to a second."""
 RELAY_END_SECONDS = 10.0
 """Time for a peer to read the rest, after the other one has gone."""
+RELAY_ENDED_SECONDS = 1.0
+"""Time for the answers to a client that sends no more, if its owner is reached over TLS."""
+LINK_SECONDS = 5.0
+"""Time for the handshake at the cluster port."""
+LINK_LINE_BYTES = 65_536
+"""Longest line of that handshake."""
+LINK_HANDSHAKES = 256
+"""Most connections at the cluster port that have not proven that they know the secret."""
+LOCAL_CLIENT_BYTES = 65_536
+"""The longest message with a client for another process of this machine; a longer one goes over
+the cluster port."""
+HAND_OVER_BYTES = 327_680
+"""What a client may send until connection.open is answered, in a cluster of several stores: all of
+it is kept for the owner of the vhost."""
 SEGMENT_MIN_BYTES = 65_536
 """Smallest segment that can be configured."""
 SEGMENT_MAX_BYTES = 1_073_741_824

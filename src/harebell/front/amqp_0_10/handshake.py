@@ -62,6 +62,7 @@ def start(connection: Connection) -> None:
     }
     mechanisms = login.offered(connection)
     connection.send_control(0, controls.ConnectionStart(properties, mechanisms, [LOCALE]))
+    connection.drop_repeated()
     connection.state = ConnectionState.STARTING
 
 
@@ -89,6 +90,7 @@ def tune(connection: Connection) -> None:
             heartbeat_max=_heartbeat_max(connection),
         ),
     )
+    connection.drop_repeated()
     connection.state = ConnectionState.TUNING
 
 
@@ -132,6 +134,8 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
     name = control.virtual_host or DEFAULT_VHOST
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
+        if connection.hand_over(name):
+            return
         raise connection_error(INVALID_PATH, f"vhost {name} not found")
     try:
         check_connection(connection, vhost)

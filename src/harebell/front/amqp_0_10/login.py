@@ -47,6 +47,7 @@ def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> 
         challenge = None
     if challenge is not None:
         connection.send_control(0, controls.ConnectionSecure(challenge))
+        connection.drop_repeated()
         connection.state = ConnectionState.SECURING
         return
     connection.exchange = None

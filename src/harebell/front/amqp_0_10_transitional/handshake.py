@@ -43,6 +43,7 @@ def start(connection: Connection) -> None:
         locales=handshake.LOCALE.encode(),
     )
     connection.send(0, method)
+    connection.drop_repeated()
     connection.state = ConnectionState.STARTING
 
 
@@ -72,6 +73,8 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     """connection.open: select the vhost. There is no redirection, so insist has no effect."""
     name = method.virtual_host
     if name not in connection.broker.vhosts:
+        if connection.hand_over(name):
+            return
         raise hard(402, f"vhost {name} not found", _CLASS, _OPEN)
     handshake.open_(connection, method)
     # The scanner passes single frames here, because commands are counted.

@@ -68,6 +68,7 @@ def start(connection: Connection) -> None:
         locales=LOCALE.encode(),
     )
     connection.send(0, method)
+    connection.drop_repeated()
     connection.state = ConnectionState.STARTING
 
 
@@ -119,6 +120,7 @@ def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None
         heartbeat=settings.heartbeat if heartbeat is None else heartbeat,
     )
     connection.send(0, tune)
+    connection.drop_repeated()
     connection.state = ConnectionState.TUNING
 
 
@@ -160,6 +162,8 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     name = method.virtual_host
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
+        if connection.hand_over(name):
+            return
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
     check_connection(connection, vhost)
     if not connection.user.opens(name):

@@ -23,6 +23,8 @@ cdef class BaseConnection(FrameSink):
     cdef public object capabilities
     cdef public str mechanism
     cdef public bint announced
+    cdef public str handed_over
+    cdef public bytes entropy
     cdef public long long origin
     cdef public dict channels
     cdef public int channel_max

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from harebell.auth.authority import Undecided
@@ -28,7 +29,7 @@ from harebell.base import limits
 from harebell.base.body_frames import BodyFrames, encoded
 from harebell.base.counters import Traffic
 from harebell.base.work import Step
-from harebell.front.common.connection_log import log_ended
+from harebell.front.common.connection_log import log_ended, log_handed_over
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.output_barrier import OutputBarrier
 from harebell.front.common.peer import Peer
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _NO_USER = User("", "")
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _MS = 1_000
+_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
 class Transport(Protocol):
@@ -119,6 +121,8 @@ class BaseConnection(FrameSink):
         deadline: when to close the socket unless the handshake continues; 0 for never.
         mechanism: the SASL mechanism of the login.
         announced: connection.created was sent to the event exchange, and connection.closed not yet.
+        handed_over: the vhost for which another broker serves the client from now on; "" for none.
+        entropy: the random bytes of the challenge in its login; empty without one.
         traffic: bytes in and out; those of all ended connections when it has ended.
         origin: the number of the connection, unique in the process.
         shared: the limits of the classes file and stream that channels share; None at first.
@@ -156,6 +160,8 @@ class BaseConnection(FrameSink):
         self.capabilities: set[str] = set()
         self.mechanism = ""
         self.announced = False
+        self.handed_over = ""
+        self.entropy = b""
         # Any: each version has its own channels. Shared code uses them as `AnyChannel`.
         self.channels: dict[int, Any] = {}
         self.channel_max = settings.channel_max
@@ -600,6 +606,41 @@ class BaseConnection(FrameSink):
                 self.registry.blocked.remove(self)
         if self.registry.finishing is self:
             self.registry.finishing = None
+
+    # --- another broker -------------------------------------------------------------------------
+
+    def hand_over(self, vhost: str) -> bool:
+        """End here without an answer, if a vhost is in another store: its owner answers.
+
+        The shell passes on what the client has sent, from the protocol header. There it logs in
+        again, and its permission is checked.
+
+        Args:
+            vhost: the one that connection.open names, and that is not here.
+
+        Returns:
+            False if it is nowhere else either, or the client comes from another broker.
+        """
+        if self.peer.replayed or not self.settings.elsewhere(vhost):
+            return False
+        self.has_opened()
+        log_handed_over(self, vhost)
+        self.peer = replace(self.peer, entropy=self.entropy)
+        self.handed_over = vhost
+        self.finish()
+        return True
+
+    @property
+    def may_be_handed_over(self) -> bool:
+        """True until the client is served here or refused: what it sends has to be kept."""
+        if self.handed_over:
+            return True
+        return self.vhost is None and self.state not in _ENDING
+
+    def drop_repeated(self) -> None:
+        """Drop the output of a replayed handshake: the client has had it from another broker."""
+        if self.peer.replayed:
+            self.out.take()
 
     # --- the end --------------------------------------------------------------------------------
 

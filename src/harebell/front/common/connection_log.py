@@ -55,6 +55,15 @@ def log_granted(connection: Logged, vhost: str) -> None:
     )
 
 
+def log_handed_over(connection: Logged, vhost: str) -> None:
+    """Log that another broker serves the client of a connection."""
+    connection.log(
+        "info",
+        f"connection {_name(connection)}: user '{connection.user.name}' is passed on to the owner "
+        f"of vhost '{vhost}'",
+    )
+
+
 def log_closing(connection: Logged, why: str = "") -> None:
     """Log the end of an open connection.
 

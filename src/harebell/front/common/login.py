@@ -7,6 +7,7 @@ their clients know only those: RabbitMQ's. The final 0-10 also has challenges
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.sasl.exchange import Context, Exchange
@@ -39,12 +40,18 @@ def context_of(connection: BaseConnection) -> Context:
     return Context(
         connection.users,
         peer.address,
-        settings.rng,
+        partial(_drawn, connection),
         peer.certificate,
         settings.anonymous_user,
         settings.mechanisms,
         _table_without_length,
     )
+
+
+def _drawn(connection: BaseConnection, count: int) -> bytes:
+    """Return random bytes for a challenge; if the client has had it already, the same again."""
+    connection.entropy = connection.peer.entropy or connection.settings.rng(count)
+    return connection.entropy
 
 
 def offered(connection: BaseConnection) -> bytes:

@@ -42,6 +42,10 @@ class Peer:
             "0-10t" for the transitional 0-10, which begins with the same bytes.
         certificate: the name in its verified TLS certificate; "" without one.
         session: its TLS session; None before the end of the handshake.
+        replayed: whether another broker has answered the client until connection.open, and passes
+            on what it has sent: nothing is sent twice.
+        entropy: the random bytes of the challenge that it had from that broker, and has answered;
+            empty without one.
     """
 
     address: str
@@ -52,6 +56,8 @@ class Peer:
     dialect: str = "0-10"
     certificate: str = ""
     session: TlsSession | None = None
+    replayed: bool = False
+    entropy: bytes = b""
 
     def __str__(self) -> str:
         return f"{self.address}:{self.port}"

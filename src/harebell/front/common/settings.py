@@ -26,6 +26,11 @@ class Journal(Protocol):
         """
 
 
+def _nowhere(name: str) -> bool:
+    """Every vhost is here."""
+    return False
+
+
 def _silent(level: str, text: str, category: str = "", origin: int = 0) -> None:
     """Discard a log line."""
 
@@ -59,6 +64,8 @@ class Settings:
         anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled.
         mechanisms: the SASL mechanisms that may be used; none for the default.
         journal: takes lines for the log.
+        elsewhere: returns whether a vhost that this broker does not have is in another store of the
+            cluster.
     """
 
     rng: Callable[[int], bytes]
@@ -83,3 +90,4 @@ class Settings:
     anonymous_user: str = ""
     mechanisms: tuple[str, ...] = ()
     journal: Journal = _silent
+    elsewhere: Callable[[str], bool] = _nowhere

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ssl import SSLObject
 
     from harebell.server.app import App
+    from harebell.server.net.elsewhere import Recording
     from harebell.server.net.tls import ServerTls
 
 _INT_BYTES = 4
@@ -54,6 +55,13 @@ class ServerProtocol(asyncio.BufferedProtocol):
         dialect: the version that the header `AMQP 1 1 0 10` selects, as in `Peer`.
         addresses: those of the peer and of the broker, if not the ones of the socket: a load
             balancer passes the connection on.
+        peer: the client, if another broker hands it over; None otherwise.
+
+    Attributes:
+        connection: None after its end.
+        recorder: keeps what the client sends until it is known which broker serves it; None if that
+            is known.
+        transport: None before the end of a TLS handshake.
     """
 
     __slots__ = (
@@ -65,6 +73,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         "_full",
         "_full_reads",
         "_going_on",
+        "_peer",
         "_plain",
         "_reading",
         "_rest",
@@ -72,6 +81,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         "_securing",
         "_tls",
         "connection",
+        "recorder",
         "transport",
     )
 
@@ -81,8 +91,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
         tls: ServerTls | None,
         dialect: str = FINAL_0_10,
         addresses: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None,
+        peer: Peer | None = None,
     ) -> None:
         self._app = app
+        self._peer = peer
         self._addresses = addresses
         self._tls = tls
         self._dialect = dialect
@@ -97,6 +109,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._full = False
         self._going_on = False
         self.connection: BaseConnection | None = None
+        self.recorder: Recording | None = None
         self.transport: asyncio.Transport | None = None
 
     # --- called by the transport ------------------------------------------------------------------
@@ -112,18 +125,22 @@ class ServerProtocol(asyncio.BufferedProtocol):
             )
             if not self._arrive(there, own):
                 self.transport.abort()
-            return
-        connection = self.connection
-        if connection is None or connection.closing:
-            self.transport.abort()
-            return
-        session = transport.get_extra_info("ssl_object")
-        certificate = session.getpeercert() or {}
-        connection.peer = replace(
-            connection.peer,
-            certificate=login_name(certificate, self._app.config.tls_login_from),
-            session=_session(session, certificate),
-        )
+                return
+        else:
+            connection = self.connection
+            if connection is None or connection.closing:
+                self.transport.abort()
+                return
+            session = transport.get_extra_info("ssl_object")
+            certificate = session.getpeercert() or {}
+            connection.peer = replace(
+                connection.peer,
+                certificate=login_name(certificate, self._app.config.tls_login_from),
+                session=_session(session, certificate),
+            )
+        handing_over = self._app.handing_over
+        if handing_over is not None and self._peer is None:
+            handing_over.record(self)
 
     def secure(self, link: socket.socket) -> None:
         """Create the connection of an accepted socket, and start its TLS handshake."""
@@ -202,6 +219,17 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Replace the connection, when the protocol header has selected the version."""
         self.connection = connection
 
+    # --- called by the recorder -------------------------------------------------------------------
+
+    def refuse(self, why: str) -> None:
+        """Close a connection that is not open yet, with a line in the log."""
+        connection = self.connection
+        if connection is not None and not connection.closing:
+            connection.log("error", f"{connection.peer}: {why}: closed")
+            connection.remember_failure()
+            connection.cut()
+            self._app.flush_soon()
+
     # --- called by the app ------------------------------------------------------------------------
 
     def flush(self, now: float) -> None:
@@ -228,7 +256,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._adjust_reading()
             return
         if connection.finished:
-            self._end()
+            if connection.handed_over:
+                self._hand_over(connection)
+            else:
+                self._end()
             return
         if not connection.congested:
             connection.relieved()
@@ -266,7 +297,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def _arrive(self, there: tuple[Any, ...], own: tuple[Any, ...]) -> bool:
         """Create the connection of a new socket; False if there are too many connections."""
         app = self._app
-        peer = Peer(
+        peer = self._peer or Peer(
             there[0].removeprefix(_IPV4_IN_IPV6),
             there[1],
             self._tls is not None,
@@ -373,6 +404,20 @@ class ServerProtocol(asyncio.BufferedProtocol):
         elif not wanted and self._reading:
             self._reading = False
             transport.pause_reading()
+
+    def _hand_over(self, connection: BaseConnection) -> None:
+        """Give the socket away, with what the client has sent: another broker serves it."""
+        handing_over, recorder, transport = self._app.handing_over, self.recorder, self.transport
+        if transport is None or transport.is_closing():
+            return
+        if handing_over is None or recorder is None:
+            # It was accepted before this broker knew of other stores.
+            transport.abort()
+            return
+        self.connection = self.transport = self.recorder = None
+        connection.transport = None
+        connection.eof()
+        handing_over.pass_on(connection.handed_over, connection.peer, transport, recorder.take())
 
     def _end(self) -> None:
         transport = self.transport

@@ -61,6 +61,11 @@ class HandedSockets:
             [*self._listening, *other._listening], [*self._clients, *other._clients]
         )
 
+    @property
+    def numbers(self) -> list[int]:
+        """Return the file descriptors of the listening sockets."""
+        return [each.fileno() for _, sockets in self._listening for each in sockets]
+
     def close(self) -> None:
         """Close what was not taken."""
         for _, sockets in self._listening:
@@ -84,19 +89,23 @@ class HandedSockets:
         environ[VARIABLE] = json.dumps(named)
 
 
-def kept(listeners: Iterable[Any]) -> HandedSockets:
+def kept(listeners: Iterable[Any], http_listeners: Iterable[Any] = ()) -> HandedSockets:
     """Return copies of the sockets of listeners, which go on listening when those are closed.
 
     Args:
         listeners: each a `harebell.server.net.listener.Listener`.
+        http_listeners: each a `harebell.server.http.listening.HttpListener`.
     """
-    return HandedSockets(
-        (
-            Asked(each.scheme, each.asked, each.asked_port),
-            [socket.socket(fileno=os.dup(link.fileno())) for link in each.server.sockets],
-        )
+    found = [
+        (Asked(each.scheme, each.asked, each.asked_port), _copies(each.server.sockets))
         for each in listeners
-    )
+    ]
+    found += [(each.asked, _copies(each.sockets)) for each in http_listeners]
+    return HandedSockets(found)
+
+
+def _copies(sockets: Iterable[Any]) -> list[socket.socket]:
+    return [socket.socket(fileno=os.dup(each.fileno())) for each in sockets]
 
 
 def inherited(environ: MutableMapping[str, str]) -> HandedSockets:

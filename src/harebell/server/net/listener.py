@@ -176,5 +176,4 @@ async def listen(app: App, handed: HandedSockets | None = None) -> list[Listener
         if isinstance(listener.server, Acceptor):
             for link in handed.take_clients(listener.scheme):
                 listener.server.accepted(link)
-    handed.close()
     return listeners

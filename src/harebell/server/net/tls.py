@@ -90,6 +90,7 @@ class ServerTls:
         log: called with a level and a line.
 
     Attributes:
+        config: the configuration with the paths in use.
         context: the context of the last usable files.
 
     Raises:
@@ -97,7 +98,7 @@ class ServerTls:
     """
 
     def __init__(self, config: Config, log: Callable[[str, str], None]) -> None:
-        self._config = config
+        self.config = config
         self._log = log
         self._stamp = self._stamps()
         self.context = tls_context(config)
@@ -105,7 +106,7 @@ class ServerTls:
     def use(self, config: Config, context: ssl.SSLContext) -> None:
         """Use the files of a new configuration, from which `context` was made."""
         self.context = context
-        self._config = config
+        self.config = config
         self._stamp = self._stamps()
 
     def look(self) -> None:
@@ -122,14 +123,14 @@ class ServerTls:
 
     def _read(self) -> None:
         try:
-            self.context = tls_context(self._config)
+            self.context = tls_context(self.config)
         except StartError as error:
             self._log("error", f"{error}; the TLS files from before stay in use")
         else:
             self._log("info", "the TLS files were read again, for connections from now on")
 
     def _stamps(self) -> _Stamp:
-        return tuple(_stamp(file) for file in _files(self._config) if file)
+        return tuple(_stamp(file) for file in _files(self.config) if file)
 
 
 def _stamp(file: str) -> tuple[int, int, int] | None:

@@ -21,17 +21,13 @@ import ipaddress
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from harebell.base.limits import (
-    RELAY_BUFFER_BYTES,
-    RELAY_CONNECT_SECONDS,
-    RELAY_END_SECONDS,
-    RELAY_RETRY_SECONDS,
-)
+from harebell.base.limits import RELAY_CONNECT_SECONDS, RELAY_RETRY_SECONDS
 from harebell.server.net.acceptor import Acceptor
 from harebell.server.net.asked_address import Asked
 from harebell.server.net.handed_sockets import HandedSockets
+from harebell.server.net.relay_side import RelaySide, pair
 
 
 class Owner(NamedTuple):
@@ -44,67 +40,6 @@ class Owner(NamedTuple):
 
     epoch: int
     addresses: dict[str, str]
-
-
-class _Side(asyncio.Protocol):
-    """One of the two connections of a pair: what arrives here is written there.
-
-    Args:
-        loop: the event loop.
-        lost: called when the connection is lost; None for nothing.
-
-    Attributes:
-        transport: the connection; None before it is there.
-        other: the other side.
-        ended: whether the peer sends no more.
-    """
-
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, lost: Callable[[_Side], None] | None = None
-    ) -> None:
-        self._loop = loop
-        self._lost = lost
-        self.ended = False
-        self.transport: Any = None
-        self.other: _Side
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Read nothing until both connections are there."""
-        self.transport = transport
-        self.transport.pause_reading()
-        self.transport.set_write_buffer_limits(high=RELAY_BUFFER_BYTES)
-
-    def data_received(self, data: bytes) -> None:
-        """Pass octets on."""
-        self.other.transport.write(data)
-
-    def eof_received(self) -> bool:
-        """Pass on that no more octets come; True: the other direction goes on."""
-        self.ended = True
-        if self.other.ended:
-            return False
-        if self.other.transport.can_write_eof():
-            self.other.transport.write_eof()
-        return True
-
-    def pause_writing(self) -> None:
-        """The peer reads slowly: read no more from the other one."""
-        with suppress(RuntimeError):  # it is closed
-            self.other.transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        """The peer has read: go on."""
-        with suppress(RuntimeError):  # it is closed
-            self.other.transport.resume_reading()
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        """Write the rest to the other peer, and close its connection too."""
-        if self._lost is not None:
-            self._lost(self)
-        other = self.other.transport
-        if other is not None and not other.is_closing():
-            other.close()
-            self._loop.call_later(RELAY_END_SECONDS, other.abort)
 
 
 class Relay:
@@ -126,7 +61,7 @@ class Relay:
         self._owner: Owner | None = None
         self._known = asyncio.Event()
         self._waiting: dict[asyncio.Task[None], tuple[str, socket.socket]] = {}
-        self._pairs: set[_Side] = set()
+        self._pairs: set[RelaySide] = set()
 
     @property
     def addresses(self) -> list[tuple[str, str, int]]:
@@ -198,8 +133,8 @@ class Relay:
 
     async def _pass_on(self, scheme: str, link: socket.socket) -> None:
         """Connect a client with the owner; close it if there is none for too long."""
-        near, far = _Side(self._loop, self._pairs.discard), _Side(self._loop)
-        near.other, far.other = far, near
+        near, far = RelaySide(self._loop, self._pairs.discard), RelaySide(self._loop)
+        pair(near, far)
         try:
             async with asyncio.timeout(self._seconds):
                 await self._reach(scheme, link, far)
@@ -221,10 +156,10 @@ class Relay:
         if far.transport.is_closing():
             near.transport.close()
             return
-        near.transport.resume_reading()
-        far.transport.resume_reading()
+        near.begin()
+        far.begin()
 
-    async def _reach(self, scheme: str, link: socket.socket, far: _Side) -> None:
+    async def _reach(self, scheme: str, link: socket.socket, far: RelaySide) -> None:
         """Connect to the owner as soon as there is one that answers."""
         pause = RELAY_RETRY_SECONDS
         while True:
@@ -237,7 +172,7 @@ class Relay:
             await asyncio.sleep(pause)
             pause = min(2 * pause, 1.0)
 
-    async def _connect(self, address: str, link: socket.socket, far: _Side) -> bool:
+    async def _connect(self, address: str, link: socket.socket, far: RelaySide) -> bool:
         """Connect to an address; False if it has none that answers."""
         host, _, port = address.rpartition(":")
         found = await self._loop.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)

@@ -1,0 +1,157 @@
+"""Give a client to the owner of its vhost on the same machine: its socket, not its octets.
+
+Every process of a machine has a datagram socket in its data directory. One message has the client,
+what it has sent since the protocol header, and its connected socket (SCM_RIGHTS). So a client that
+was accepted by another process costs nothing more afterwards.
+
+    line of JSON: the header of a client that is handed over
+    then: what the client has sent
+
+It is not always possible: TLS has its state in the process that did the handshake. Then the client
+is passed on as if the owner were on another machine.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import LOCAL_CLIENT_BYTES
+from harebell.server.cluster.handed_clients import ProtocolOf, peer_of
+from harebell.server.cluster.handing_over import header_of
+from harebell.server.cluster.link import attach
+
+if TYPE_CHECKING:
+    from harebell.front.common.peer import Peer
+
+NAME = "clients.sock"
+"""The socket in the data directory of a process."""
+_OWNER_ONLY = 0o177
+
+
+def give(path: Path, peer: Peer, transport: asyncio.Transport, sent: bytes) -> bool:
+    """Give a client to another process of this machine; False if that is not possible.
+
+    Args:
+        path: the socket of the process.
+        peer: the client.
+        transport: its connection, from which nothing more is read here.
+        sent: what it has sent, from the protocol header.
+    """
+    link = transport.get_extra_info("socket")
+    message = json.dumps(header_of(peer)).encode() + b"\n" + sent
+    if (
+        peer.tls
+        or link is None
+        or transport.get_write_buffer_size()
+        or len(message) > LOCAL_CLIENT_BYTES
+    ):
+        return False
+    numbers = array.array("i", [link.fileno()])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+        out.setblocking(False)
+        try:
+            # If it is full or gone, the way over the cluster port waits for the owner.
+            out.sendmsg(
+                [message], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)], 0, os.fspath(path)
+            )
+        except OSError:
+            return False
+    # The other process has a descriptor of its own, so this closes no connection.
+    attach(transport, asyncio.Protocol())
+    transport.abort()
+    return True
+
+
+class LocalClients:
+    """Takes clients from the other processes of this machine.
+
+    Args:
+        path: where its socket is made.
+        protocol_of: returns what serves a client.
+        report: called with a level and a line.
+
+    Raises:
+        OSError: the socket cannot be made.
+    """
+
+    def __init__(
+        self, path: Path, protocol_of: ProtocolOf, report: Callable[[str, str], None]
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._protocol_of = protocol_of
+        self._report = report
+        self._path = path
+        self._taking: set[asyncio.Task[None]] = set()
+        with suppress(FileNotFoundError):
+            path.unlink()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        mask = os.umask(_OWNER_ONLY)
+        try:
+            self._socket.bind(os.fspath(path))
+        finally:
+            os.umask(mask)
+        self._socket.setblocking(False)
+        self._loop.add_reader(self._socket, self._readable)
+
+    def close(self) -> None:
+        """Take no more clients."""
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        with suppress(FileNotFoundError):
+            self._path.unlink()
+
+    def _readable(self) -> None:
+        with suppress(BlockingIOError):
+            message, numbers, _, _ = socket.recv_fds(self._socket, LOCAL_CLIENT_BYTES, 1)
+            links = [socket.socket(fileno=each) for each in numbers]
+            for link in links:
+                link.setblocking(False)
+            if len(links) != 1:
+                return
+            task = self._loop.create_task(self._take(links[0], message))
+            self._taking.add(task)
+            task.add_done_callback(self._taking.discard)
+
+    async def _take(self, link: socket.socket, message: bytes) -> None:
+        """Serve a client."""
+        header, _, sent = message.partition(b"\n")
+        try:
+            peer = peer_of(json.loads(header))
+            transport, _ = await self._loop.connect_accepted_socket(_Paused, link)
+        except (HarebellError, OSError, ValueError) as error:
+            self._report("warning", f"a client of another process cannot be served: {error}")
+            link.close()
+            return
+        protocol = self._protocol_of(peer)
+        attach(transport, protocol)
+        _feed(protocol, sent)
+        if not transport.is_closing():
+            transport.resume_reading()
+
+
+class _Paused(asyncio.Protocol):
+    """Reads nothing until another protocol takes its place."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Read nothing."""
+        transport.pause_reading()
+
+
+def _feed(protocol: asyncio.BufferedProtocol, sent: bytes) -> None:
+    """Let a connection read what was read elsewhere."""
+    rest = memoryview(sent)
+    while rest:
+        buffer = memoryview(protocol.get_buffer(len(rest)))
+        size = min(len(buffer), len(rest))
+        buffer[:size] = rest[:size]
+        protocol.buffer_updated(size)
+        rest = rest[size:]

@@ -1,0 +1,1 @@
+"""Tests of several brokers that work together."""
