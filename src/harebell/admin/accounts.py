@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import ACTIONS, PatternError, Permissions
 from harebell.auth.topics import TOPIC_ACTIONS, TopicPermission
@@ -12,6 +13,9 @@ from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
 from harebell.model.broker import DEFAULT_VHOST
 from harebell.model.settings.vhost_limits import MAX_CONNECTIONS
+
+if TYPE_CHECKING:
+    from harebell.admin.context import AdminContext
 
 WELL_KNOWN_USER = "guest"
 MAX_CHANNELS = "max-channels"
@@ -28,39 +32,25 @@ def load_users(users: Users, definitions: Definitions) -> None:
     Raises:
         StoreError: the definitions are damaged.
     """
-    given_up = []
+    given_up: list[User] = []
     for (known,), fields in definitions.load("user"):
-        verifiers, cram = _verifiers(known, fields["verifiers"])
-        if cram and not users.cram:
-            given_up.append(known)
-            cram = b""
-        tags = tuple(tag for tag in fields["tags"].split(",") if tag)
-        users.put(
-            User(
-                known,
-                fields["password_hash"],
-                fields["loopback_only"],
-                tags,
-                algorithm=fields["hashing_algorithm"],
-                max_connections=fields["max_connections"],
-                max_channels=fields["max_channels"],
-                verifiers=verifiers,
-                cram=cram,
-            )
-        )
+        user = User(known, "")
+        set_user_fields(user, fields)
+        if user.cram and not users.cram:
+            given_up.append(user)
+            user.cram = b""
+        users.put(user)
     for (vhost, known), fields in definitions.load("permission"):
-        user = users.get(known)
-        if user is not None:
-            user.permissions[vhost] = _permissions(vhost, known, fields)
+        owner = users.get(known)
+        if owner is not None:
+            owner.permissions[vhost] = _permissions(vhost, known, fields)
     for (vhost, known, exchange), fields in definitions.load("topic_permission"):
-        user = users.get(known)
-        if user is not None:
-            topics = user.topic_permissions.setdefault(vhost, {})
+        owner = users.get(known)
+        if owner is not None:
+            topics = owner.topic_permissions.setdefault(vhost, {})
             topics[exchange] = _topic_permission(vhost, known, exchange, fields)
-    for known in given_up:
-        user = users.get(known)
-        if user is not None:
-            save_user(user, definitions)
+    for user in given_up:
+        save_user(user, definitions)
 
 
 def make_default_user(
@@ -97,6 +87,10 @@ def make_default_user(
         save_user(made, definitions)
 
 
+def _tags(text: str) -> tuple[str, ...]:
+    return tuple(tag for tag in text.split(",") if tag)
+
+
 def _verifiers(name: str, text: str) -> tuple[dict[str, Verifier], bytes]:
     try:
         return read(text)
@@ -125,9 +119,9 @@ def _topic_permission(
         ) from None
 
 
-def save_user(user: User, definitions: Definitions) -> None:
-    """Write a user down, the password as its hash only."""
-    fields = {
+def user_fields(user: User) -> dict[str, Any]:
+    """Return what is kept of a user, beside name and permissions; the password as its hash only."""
+    return {
         "password_hash": user.password_hash,
         "tags": ",".join(user.tags),
         "loopback_only": user.loopback_only,
@@ -136,12 +130,53 @@ def save_user(user: User, definitions: Definitions) -> None:
         "max_channels": user.max_channels,
         "verifiers": written(user.verifiers, user.cram),
     }
-    definitions.put("user", (user.name,), fields)
+
+
+def set_user_fields(user: User, fields: Mapping[str, Any]) -> None:
+    """Give a user what `user_fields` has returned for another process's copy.
+
+    Raises:
+        StoreError: the fields are damaged.
+    """
+    user.verifiers, user.cram = _verifiers(user.name, fields["verifiers"])
+    if user.password_hash != fields["password_hash"]:
+        user.proof = None
+    user.password_hash = fields["password_hash"]
+    user.algorithm = fields["hashing_algorithm"]
+    user.loopback_only = fields["loopback_only"]
+    user.tags = _tags(fields["tags"])
+    user.max_connections = fields["max_connections"]
+    user.max_channels = fields["max_channels"]
+
+
+def save_user(user: User, definitions: Definitions) -> None:
+    """Write a user down, the password as its hash only."""
+    definitions.put("user", (user.name,), user_fields(user))
     for vhost, permissions in sorted(user.permissions.items()):
         save_permissions(vhost, user, permissions, definitions)
     for vhost, topics in sorted(user.topic_permissions.items()):
         for exchange, topic in sorted(topics.items()):
             save_topic_permission(vhost, user, exchange, topic, definitions)
+
+
+def remove_user(context: AdminContext, user: User) -> int:
+    """Remove a user with all permissions, and close the user's connections.
+
+    Returns:
+        How many connections there were.
+    """
+    context.users.remove(user.name)
+    for vhost in user.permissions:
+        context.definitions.drop("permission", (vhost, user.name))
+    for vhost, topics in user.topic_permissions.items():
+        for exchange in topics:
+            context.definitions.drop("topic_permission", (vhost, user.name, exchange))
+    context.definitions.drop("user", (user.name,))
+    context.log("info", f"Deleted user '{user.name}'")
+    context.broker.events.note("user.deleted", {"name": user.name})
+    return context.disconnect(
+        f"user '{user.name}' is deleted", lambda connection: connection.user is user
+    )
 
 
 def save_permissions(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from harebell.admin.place import EVERYWHERE, FIRST, ROWS, SHARED
+
 if TYPE_CHECKING:
     from harebell.admin.command import Command, Sentence
 
@@ -21,14 +23,29 @@ class Noun:
         summary: what its commands do.
         module: the file of `harebell.admin.commands` that has them; several with spaces between.
         also: other words for its verbs.
+        place: where its commands without a vhost run in a cluster; "" for everywhere if they may
+            have a vhost, and here if not.
+        order: the column by which its rows from several owners are in order; "" for none.
+        of_vhosts: whether the argument "name" of its commands is a vhost.
     """
 
     def __init__(
-        self, name: str, summary: str, module: str, also: Mapping[str, str] | None = None
+        self,
+        name: str,
+        summary: str,
+        module: str,
+        also: Mapping[str, str] | None = None,
+        *,
+        place: str = "",
+        order: str = "vhost",
+        of_vhosts: bool = False,
     ) -> None:
         self.name = name
         self.summary = summary
         self.also = also or {}
+        self.place = place
+        self.order = order
+        self.of_vhosts = of_vhosts
         self._modules = module.split()
         self._commands: dict[str, Command] = {}
 
@@ -50,6 +67,8 @@ class Noun:
         status: int = 0,
         hidden: bool = False,
         shown: tuple[str, ...] = (),
+        place: str = "",
+        merge: str = ROWS,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Make a function a command; the arguments are those of `Command`."""
         from harebell.admin.command import Command, documentation
@@ -62,16 +81,34 @@ class Noun:
                 done=done,
                 status=status,
                 hidden=hidden,
+                place=place,
+                merge=merge,
             )
             return run
 
         return decorate
 
     def over_http(
-        self, *http: str, tag: str, verb: str = "", summary: str = "", status: int = 0
+        self,
+        *http: str,
+        tag: str,
+        verb: str = "",
+        summary: str = "",
+        status: int = 0,
+        place: str = "",
+        merge: str = ROWS,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Make a function a command that the command line has no use for."""
-        return self.command(*http, tag=tag, verb=verb, summary=summary, status=status, hidden=True)
+        return self.command(
+            *http,
+            tag=tag,
+            verb=verb,
+            summary=summary,
+            status=status,
+            hidden=True,
+            place=place,
+            merge=merge,
+        )
 
     def listing(
         self,
@@ -81,6 +118,8 @@ class Noun:
         row: type,
         shown: tuple[str, ...] = (),
         summary: str = "",
+        place: str = "",
+        merge: str = ROWS,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Make a function the command "list".
 
@@ -91,6 +130,8 @@ class Noun:
             row: a `TypedDict`: the columns.
             shown: the columns that the command line shows; all may be chosen then.
             summary: what the command line says of it, if that is not "Print all ...".
+            place: where it runs in a cluster, if that is not where such commands run.
+            merge: how the rows of several owners become one list.
         """
         from harebell.admin.command import Command
 
@@ -100,7 +141,10 @@ class Noun:
 
         def decorate(run: Callable[..., Any]) -> Callable[..., Any]:
             self._commands["list"] = Command(
-                self, "list", run, text, tag, http, row, shown, what=what
+                *(self, "list", run, text, tag, http, row, shown),
+                what=what,
+                place=place,
+                merge=merge,
             )
             return run
 
@@ -116,6 +160,8 @@ JOBS = Noun(
     "jobs",
     "Look at the jobs that move, copy, remove or retry messages, and cancel them.",
     "jobs",
+    place=EVERYWHERE,
+    order="id",
 )
 EXCHANGES = Noun(
     "exchanges",
@@ -132,12 +178,28 @@ BINDINGS = Noun(
     "Look at the bindings of a running broker, add and delete them.",
     "bindings",
     also={"bind": "add", "unbind": "delete"},
+    place=EVERYWHERE,
 )
 CONNECTIONS = Noun(
-    "connections", "Look at the connections to a running broker, and close them.", "connections"
+    "connections",
+    "Look at the connections to a running broker, and close them.",
+    "connections",
+    place=EVERYWHERE,
+    order="connected_at",
 )
-CHANNELS = Noun("channels", "Look at the channels of a running broker.", "connections")
-CONSUMERS = Noun("consumers", "Look at the consumers of a running broker.", "connections")
+CHANNELS = Noun(
+    "channels",
+    "Look at the channels of a running broker.",
+    "connections",
+    place=EVERYWHERE,
+    order="",
+)
+CONSUMERS = Noun(
+    "consumers",
+    "Look at the consumers of a running broker.",
+    "connections",
+    order="",
+)
 TRANSACTIONS = Noun(
     "transactions",
     "Look at the distributed transactions of a running broker, and end them.",
@@ -156,15 +218,39 @@ QUERIES = Noun(
     "Look at the queries of data programs that report to a running broker.",
     "queries",
 )
-USERS = Noun("users", "Manage the users of a running broker.", "users")
-PERMISSIONS = Noun("permissions", "Manage what users may do in a vhost.", "permissions")
+USERS = Noun(
+    "users",
+    "Manage the users of a running broker.",
+    "users",
+    place=SHARED,
+    order="name",
+)
+PERMISSIONS = Noun(
+    "permissions",
+    "Manage what users may do in a vhost.",
+    "permissions",
+    place=EVERYWHERE,
+)
 TOPIC_PERMISSIONS = Noun(
     "topic-permissions",
     "Manage which routing keys users may use with a topic exchange.",
     "permissions",
+    place=EVERYWHERE,
 )
-LIMITS = Noun("limits", "Manage how much vhosts and users may have.", "limits")
-VHOSTS = Noun("vhosts", "Manage the vhosts of a running broker.", "vhosts")
+LIMITS = Noun(
+    "limits",
+    "Manage how much vhosts and users may have.",
+    "limits",
+    place=SHARED,
+)
+VHOSTS = Noun(
+    "vhosts",
+    "Manage the vhosts of a running broker.",
+    "vhosts",
+    place=EVERYWHERE,
+    order="name",
+    of_vhosts=True,
+)
 TRACE = Noun(
     "trace",
     """Show all messages of a vhost to its exchange amq.rabbitmq.trace, or stop that.
@@ -181,12 +267,17 @@ OPERATOR_POLICIES = Noun(
     "operator-policies", "Manage operator policies, for limits to what policies set.", "policies"
 )
 PARAMETERS = Noun(
-    "parameters", "Manage parameters of vhosts, which are kept for tools.", "parameters"
+    "parameters",
+    "Manage parameters of vhosts, which are kept for tools.",
+    "parameters",
+    place=EVERYWHERE,
 )
 GLOBAL_PARAMETERS = Noun(
     "global-parameters",
     "Manage parameters of the whole broker, which are kept for tools.",
     "parameters",
+    place=FIRST,
+    order="name",
 )
 DEFINITIONS = Noun(
     "definitions",
@@ -213,6 +304,7 @@ CLUSTER = Noun(
     "cluster",
     "Look at the brokers that share a store in PostgreSQL, and give the store to another one.",
     "cluster",
+    order="store",
 )
 LOGS = Noun(
     "logs",
@@ -234,8 +326,18 @@ NOUNS: dict[str, Noun] = {
 """Every noun, in the order in which the command line shows them."""
 
 SERVICE = Noun("service", "What the HTTP API has beside the nouns of the command line.", "service")
-OVERVIEW = Noun("overview", "Totals and rates of the whole broker.", "overview")
-NODES = Noun("nodes", "The process of the broker.", "nodes")
+OVERVIEW = Noun(
+    "overview",
+    "Totals and rates of the whole broker.",
+    "overview",
+    place=EVERYWHERE,
+)
+NODES = Noun(
+    "nodes",
+    "The process of the broker.",
+    "nodes",
+    order="name",
+)
 HEALTH = Noun("health", "Health checks.", "health")
 HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH)}
 """Nouns whose commands are served over HTTP, and not on the command line."""

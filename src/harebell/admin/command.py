@@ -29,6 +29,8 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
+from harebell.admin.place import EVERYWHERE, HERE, ROWS, VHOST
+
 if TYPE_CHECKING:
     from harebell.admin.catalog import Noun
 
@@ -127,6 +129,8 @@ class Command:
         status: the status of a successful answer over HTTP. 0 for the usual one: 200 for GET, 201
             or 204 for PUT (by the member "made" of the answer), 204 for others.
         hidden: whether it is left out of the command line.
+        place: where it runs in a cluster; "" for the place of most commands of its kind.
+        merge: how the answers of several owners become one.
     """
 
     def __init__(
@@ -143,6 +147,8 @@ class Command:
         what: str = "",
         status: int = 0,
         hidden: bool = False,
+        place: str = "",
+        merge: str = ROWS,
     ) -> None:
         self.noun = noun
         self.verb = verb
@@ -157,6 +163,8 @@ class Command:
         self.done = done
         self.status = status
         self.hidden = hidden
+        self.merge = merge
+        self._place = place
         self._fields: Any = None
         self._keywords: dict[str, str] = {}
 
@@ -171,6 +179,35 @@ class Command:
         hints = get_type_hints(self.run, include_extras=True)
         _, *given = inspect.signature(self.run).parameters.values()
         return [_parameter(each, hints[each.name]) for each in given]
+
+    @cached_property
+    def vhost_parameter(self) -> Parameter | None:
+        """The argument that names a vhost; None if it has none."""
+        wanted = ("vhost", "name") if self.noun.of_vhosts else ("vhost",)
+        return next((each for each in self.parameters if each.name in wanted), None)
+
+    @cached_property
+    def place(self) -> str:
+        """Where it runs in a cluster with several stores; see `harebell.admin.place`."""
+        if self._place:
+            return self._place
+        vhost = self.vhost_parameter
+        if vhost is not None and vhost.default not in (None, ""):
+            return VHOST
+        return self.noun.place or (HERE if vhost is None else EVERYWHERE)
+
+    def vhost_of(self, arguments: Mapping[str, Any]) -> str:
+        """Return the vhost that the arguments of `run` name; "" if they name none."""
+        parameter = self.vhost_parameter
+        return "" if parameter is None else arguments.get(parameter.keyword) or ""
+
+    def fields_of(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a request with these arguments of `run`."""
+        return {
+            each.name: arguments[each.keyword]
+            for each in self.parameters
+            if each.keyword in arguments
+        }
 
     @property
     def streams(self) -> bool:

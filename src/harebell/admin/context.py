@@ -47,6 +47,10 @@ def missing(text: str) -> CommandRefused:
     return CommandRefused(text, ErrorKind.NOT_FOUND)
 
 
+class Unavailable(CommandRefused):
+    """What a command is about is at a broker that does not answer now: 503 over HTTP."""
+
+
 class CheckFailed(CommandRefused):
     """A health check has failed: the status 503 over HTTP.
 

@@ -27,8 +27,16 @@ class Operation(Protocol):
     def reset(self) -> Future[None]:
         """Remove everything that is stored; the broker has to be stopped."""
 
-    def hand_over(self, successor: str) -> None:
-        """Give the store to the broker of this name, "" for any other, and stand by."""
+    def hand_over(self, successor: str, store: int) -> None:
+        """Give the store of this process to the broker of this name, and stand by.
+
+        Args:
+            successor: the name.
+            store: the number of the store, which has to be that of this process.
+        """
+
+    def drain(self, store: int | None) -> Future[None]:
+        """Give the stores that this machine owns to others, or one of them."""
 
     def set_key(self, key: str, value: str) -> dict[str, Any]:
         """Give a key of the configuration another value until a restart or a reload."""

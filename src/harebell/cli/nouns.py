@@ -126,8 +126,8 @@ class RunningBroker:
             remote = self._remote()
             with Progress(waiting) if waiting else nullcontext():
                 if remote is not None:
-                    return remote.ask(command, given, patience)
-                return ask_command(self._where(), command, given, patience)
+                    return remote.ask(command, given, patience, _warn)
+                return ask_command(self._where(), command, given, patience, _warn)
 
     def ask_rows(self, command: str, given: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
         """Run a command with a stream of rows in the broker, and yield its rows in batches."""
@@ -243,6 +243,10 @@ def server_url() -> str:
 def _asked_password(text: str) -> str | None:
     """Ask the user for a password; None without a terminal."""
     return str(click.prompt(text, hide_input=True, err=True)) if sys.stdin.isatty() else None
+
+
+def _warn(sentence: str) -> None:
+    echo(f"warning: {sentence}", err=True)
 
 
 @contextmanager

@@ -195,6 +195,18 @@ class Jobs:
         self._runs: dict[int, _Run] = {}
         self._timer = timers.timer(self._go_on)
         self._last = 0
+        self._first = self._step = 1
+
+    def number_by(self, first: int, step: int) -> None:
+        """Give new jobs the numbers first, first + step, and so on, after those that were given.
+
+        So the numbers of brokers that share out the numbers up to `step` differ.
+        """
+        self._first, self._step = first, step
+
+    def _next_number(self) -> int:
+        number = self._last + 1
+        return number + (self._first - number) % self._step
 
     def all(self) -> list[Job]:
         """Return the jobs that run or ended not long ago, the oldest first."""
@@ -216,9 +228,9 @@ class Jobs:
                 ErrorKind.RESOURCE_LOCKED,
                 f"{JOBS_RUNNING} jobs are running: wait until one has ended, or cancel one",
             )
-        job = Job(self._last + 1, orders, self.clock.ms)
+        job = Job(self._next_number(), orders, self.clock.ms)
         run = _Run(self, job)
-        self._last += 1
+        self._last = job.number
         self._jobs[job.number] = job
         self._runs[job.number] = run
         self.write(job)

@@ -173,21 +173,22 @@ class ClientService:
         owned = self._app.storage.owned
         return [] if owned is None else owned.nodes()
 
-    def hand_over(self, successor: str) -> None:
+    def hand_over(self, successor: str, store: int) -> None:
         """Give the store to another broker, and stand by.
 
         Args:
             successor: the name of the broker; "" for any other.
+            store: the number of the store that is meant.
 
         Raises:
-            CommandRefused: the store is in the data directory, or there is no such broker.
+            CommandRefused: the store is in the data directory or another one, or there is no such
+                broker.
         """
         owned = self._app.storage.owned
         if owned is None:
-            raise CommandRefused(
-                "the store is in the data directory, which no other broker can take over: set "
-                "storage to a URL of PostgreSQL"
-            )
+            raise _no_other()
+        if store != owned.number:
+            raise CommandRefused(f"there is no store {store} here: this is the owner of another")
         others = [
             each["name"] for each in owned.nodes() if each["running"] and each["state"] != "owner"
         ]
@@ -203,6 +204,21 @@ class ClientService:
         self._app.logger.write("warning", f"the store goes to {successor or 'another broker'}")
         self._app.loop.call_later(_ANSWER_SECONDS, self._app.end)
 
+    def drain(self, store: int | None) -> Future[None]:
+        """Give the stores that the processes of this machine own to others, or one of them."""
+        owned = self._app.storage.owned
+        if owned is None:
+            raise _no_other()
+        # Imported here: a store in the data directory has no need of it.
+        from harebell.server.cluster.draining import drain
+
+        async def drained() -> None:
+            await drain(
+                self._app.config, owned.number, store, lambda: self.hand_over("", owned.number)
+            )
+
+        return asyncio.run_coroutine_threadsafe(drained(), self._app.loop)
+
     def set_key(self, key: str, value: str) -> dict[str, Any]:
         """Give a key of the configuration another value until a restart or a reload."""
         return set_key(self._app, key, value)
@@ -214,3 +230,10 @@ class ClientService:
     def reopen_logs(self) -> None:
         """Open the log files anew by their names."""
         self._app.logger.reopen()
+
+
+def _no_other() -> CommandRefused:
+    return CommandRefused(
+        "the store is in the data directory, which no other broker can take over: set storage to a "
+        "URL of PostgreSQL"
+    )

@@ -1,17 +1,23 @@
-"""Commands about the brokers that share a store in PostgreSQL."""
+"""Commands about the brokers of a cluster, which share stores in PostgreSQL."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from harebell.admin.catalog import CLUSTER
-from harebell.admin.command import ADMINISTRATOR, MONITORING, Row
+from harebell.admin.command import ADMINISTRATOR, MONITORING, Argument, Row
+from harebell.admin.commands.operating import finished
 from harebell.admin.context import AdminContext
+from harebell.admin.place import EVERYWHERE, STORE
+from harebell.base.slices import Slices
+
+OnlyStore = Annotated[int | None, Argument("Only the store of this number.", "NUMBER")]
 
 
 class Member(TypedDict):
-    """A broker of the store."""
+    """A broker that owns a store, or stands by for it."""
 
+    store: int
     name: str
     state: str
     running: bool
@@ -19,33 +25,38 @@ class Member(TypedDict):
     version: str
 
 
-@CLUSTER.command("GET /api/cluster/status", tag=MONITORING, row=Member)
+@CLUSTER.command("GET /api/cluster/status", tag=MONITORING, row=Member, place=EVERYWHERE)
 def status(context: AdminContext) -> list[Row]:
-    """Print the brokers that share the store: which one owns it, and which stand by."""
+    """Print the brokers of each store: which one owns it, and which stand by."""
     return [*context.brokers()]
 
 
 @CLUSTER.command(
     "POST /api/cluster/drain",
     tag=ADMINISTRATOR,
-    done="the store goes to another broker; connections are closed with 320",
+    done="the stores of this machine go to other brokers; connections are closed with 320",
 )
-def drain(context: AdminContext) -> Row:
-    """Give the store to another broker, and stand by.
+def drain(context: AdminContext, store: OnlyStore = None) -> Slices[Row]:
+    """Give the stores that this machine owns to other brokers, and stand by.
 
-    Everything is written first, and clients are told to connect again. This broker claims the
-    store only if no other does for some seconds.
+    Everything is written first, and clients are told to connect again. This broker claims a store
+    only if no other does for some seconds.
     """
-    context.operation.hand_over("")
+    yield from finished(context.operation.drain(store))
     return {}
 
 
 @CLUSTER.command(
     "POST /api/cluster/move/{name}",
     tag=ADMINISTRATOR,
-    done="the store goes to that broker; connections are closed with 320",
+    place=STORE,
+    done="store {store} goes to broker '{name}'; connections are closed with 320",
 )
-def move(context: AdminContext, name: str) -> Row:
-    """Give the store to the broker NAME, and stand by."""
-    context.operation.hand_over(name)
+def move(
+    context: AdminContext,
+    name: str,
+    store: Annotated[int, Argument("The store that moves.", "NUMBER")] = 1,
+) -> Row:
+    """Give a store to the broker NAME; its owner stands by then."""
+    context.operation.hand_over(name, store)
     return {}

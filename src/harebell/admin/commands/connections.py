@@ -9,6 +9,7 @@ from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import CHANNELS, CONNECTIONS, CONSUMERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.place import ANYWHERE, SUMS
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.connections import (
     ChannelRow,
@@ -57,7 +58,7 @@ def list_connections(context: AdminContext, vhost: OnlyVhost = None) -> Slices[l
     return gathered(connection_row(context, each) for each in visible_connections(context, vhost))
 
 
-@CONNECTIONS.command("GET /api/connections/{name}", tag=MANAGEMENT)
+@CONNECTIONS.command("GET /api/connections/{name}", tag=MANAGEMENT, place=ANYWHERE)
 def show(
     context: AdminContext,
     name: str,
@@ -69,7 +70,7 @@ def show(
     return dict(connection_row(context, _connection(context, name), wanted))
 
 
-@CONNECTIONS.over_http("GET /api/connections/{name}/sessions", tag=MANAGEMENT)
+@CONNECTIONS.over_http("GET /api/connections/{name}/sessions", tag=MANAGEMENT, place=ANYWHERE)
 def sessions(context: AdminContext, name: str) -> list[Row]:
     """Return the AMQP 1.0 sessions of a connection: refused, as there is no AMQP 1.0."""
     _connection(context, name)
@@ -103,7 +104,10 @@ def checked_reason(reason: str | None) -> str:
 
 
 @CONNECTIONS.command(
-    "DELETE /api/connections/{name}", tag=MANAGEMENT, done="connection '{name}' was closed"
+    "DELETE /api/connections/{name}",
+    tag=MANAGEMENT,
+    done="connection '{name}' was closed",
+    place=ANYWHERE,
 )
 def close(context: AdminContext, name: str, reason: Reason = None) -> Row:
     """Close the connection NAME, as `list` shows it, with 320 CONNECTION_FORCED."""
@@ -122,7 +126,7 @@ def _closed(known: Mapping[str, Any]) -> str:
     return f"{plural(known['connections_closed'], 'connection')} closed"
 
 
-@CONNECTIONS.command(tag=ADMINISTRATOR, done=_closed)
+@CONNECTIONS.command(tag=ADMINISTRATOR, done=_closed, merge=SUMS)
 def close_all(
     context: AdminContext,
     vhost: Annotated[str | None, Argument("Only those to this vhost.", "NAME")] = None,
@@ -149,7 +153,7 @@ def list_of_user(context: AdminContext, user: str) -> Slices[list[ConnectionRow]
     return gathered(connection_row(context, each) for each in found)
 
 
-@CONNECTIONS.over_http("DELETE /api/connections/username/{user}", tag=MANAGEMENT)
+@CONNECTIONS.over_http("DELETE /api/connections/username/{user}", tag=MANAGEMENT, merge=SUMS)
 def close_of_user(context: AdminContext, user: str, reason: Reason = None) -> Row:
     """Close all connections of a user with 320 CONNECTION_FORCED."""
     text = checked_reason(reason)
@@ -197,7 +201,7 @@ def list_channels(
     return gathered(channel_row(context, *each) for each in _channels(found))
 
 
-@CHANNELS.command("GET /api/channels/{name}", tag=MANAGEMENT, verb="show")
+@CHANNELS.command("GET /api/channels/{name}", tag=MANAGEMENT, verb="show", place=ANYWHERE)
 def show_channel(
     context: AdminContext,
     name: str,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from harebell.admin.catalog import DEFINITIONS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.place import IN_PARTS, SECTIONS
 from harebell.base.slices import Slices, emptied
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def _target(context: AdminContext) -> ImportTarget:
 @DEFINITIONS.command(
     *("GET /api/definitions", "GET /api/definitions/{vhost}", "GET /api/all-configuration"),
     tag=ADMINISTRATOR,
+    merge=SECTIONS,
 )
 def export(context: AdminContext, vhost: OnlyVhost = None) -> Slices[Row]:
     """Write users, vhosts, permissions, policies, queues, exchanges and bindings to FILE.
@@ -43,9 +45,25 @@ def _released(definitions: dict[str, Any]) -> Slices[None]:
             yield from emptied(section)
 
 
+@DEFINITIONS.over_http(tag=ADMINISTRATOR, verb="try", place=IN_PARTS)
+def try_(
+    context: AdminContext, definitions: Annotated[dict[str, Any], Argument(body=True)]
+) -> Slices[Row]:
+    """Say whether an import of definitions would be refused, and change nothing."""
+    from harebell.admin.definitions.entries import DefinitionsError
+    from harebell.admin.definitions.importer import try_in_slices
+
+    try:
+        yield from try_in_slices(_target(context), definitions)
+    except DefinitionsError as error:
+        raise CommandRefused(str(error)) from None
+    return {}
+
+
 @DEFINITIONS.command(
     *("POST /api/definitions", "POST /api/definitions/{vhost}", "POST /api/all-configuration"),
     tag=ADMINISTRATOR,
+    place=IN_PARTS,
 )
 def import_(
     context: AdminContext,

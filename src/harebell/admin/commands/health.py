@@ -13,6 +13,7 @@ from typing import Any
 from harebell.admin.catalog import HEALTH
 from harebell.admin.command import MANAGEMENT, MONITORING, Row
 from harebell.admin.context import AdminContext, CheckFailed, CommandRefused
+from harebell.admin.place import ANYWHERE, CHECK, CHECK_OF_ALL, EVERYWHERE
 
 _OK: Row = {"status": "ok"}
 _SINGLE: Row = {"status": "ok", "reason": "single node cluster"}
@@ -48,7 +49,7 @@ def alarms_of(context: AdminContext) -> list[Row]:
     ]
 
 
-@HEALTH.command("GET /api/health/checks/alarms", tag=MONITORING)
+@HEALTH.command("GET /api/health/checks/alarms", tag=MONITORING, place=EVERYWHERE, merge=CHECK)
 def alarms(context: AdminContext) -> Row:
     """Check that no resource is short in the cluster."""
     return _no_alarms(context, "There are alarms in effect in the cluster")
@@ -122,7 +123,9 @@ def protocol_listener(context: AdminContext, protocols: str) -> Row:
     return {"status": "ok", "protocol": _PROTOCOLS.get(found, found)}
 
 
-@HEALTH.command("GET /api/health/checks/virtual-hosts", tag=MONITORING)
+@HEALTH.command(
+    "GET /api/health/checks/virtual-hosts", tag=MONITORING, place=EVERYWHERE, merge=CHECK_OF_ALL
+)
 def virtual_hosts(context: AdminContext) -> Row:
     """Check that every vhost is running: a broker that has started runs them all."""
     return _OK
@@ -156,6 +159,7 @@ def metadata_store(context: AdminContext) -> Row:
     "GET /api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}",
     "GET /api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}",
     tag=MONITORING,
+    merge=CHECK_OF_ALL,
 )
 def quorum_queues_without_elected_leaders(
     context: AdminContext, vhost: str = "", pattern: str = ""
@@ -205,7 +209,12 @@ def reached_target_cluster_size(context: AdminContext) -> Row:
     return {"status": "ok", "cluster_size": size, "target_cluster_size_hint": wanted}
 
 
-@HEALTH.command("GET /api/healthchecks/node", "GET /api/healthchecks/node/{name}", tag=MONITORING)
+@HEALTH.command(
+    "GET /api/healthchecks/node",
+    "GET /api/healthchecks/node/{name}",
+    tag=MONITORING,
+    place=ANYWHERE,
+)
 def node(context: AdminContext, name: str = "") -> Row:
     """Check this node as a whole; the status of an HTTP answer is 200 in any case."""
     if name:

@@ -11,6 +11,7 @@ from harebell.admin.command import MANAGEMENT, Argument, Row, plural
 from harebell.admin.commands.messages import READ, condition_of, time_text
 from harebell.admin.commands.queues import find_queue
 from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.place import ANYWHERE
 
 if TYPE_CHECKING:
     from harebell.model.jobs import Job
@@ -167,13 +168,15 @@ def _said(known: Mapping[str, Any]) -> str:
     )
 
 
-@JOBS.command("GET /api/jobs/{id}", tag=MANAGEMENT, done=_said)
+@JOBS.command("GET /api/jobs/{id}", tag=MANAGEMENT, done=_said, place=ANYWHERE)
 def show(context: AdminContext, id_: int) -> Row:
     """Print one job."""
     return job_row(_job(context, id_))
 
 
-@JOBS.command("DELETE /api/jobs/{id}", tag=MANAGEMENT, done="job {id} was cancelled")
+@JOBS.command(
+    "DELETE /api/jobs/{id}", tag=MANAGEMENT, done="job {id} was cancelled", place=ANYWHERE
+)
 def cancel(context: AdminContext, id_: int) -> Row:
     """Cancel a job; what it has done stays done."""
     job = _job(context, id_)

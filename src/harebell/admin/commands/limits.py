@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harebell.admin.catalog import LIMITS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.place import EACH_ONCE, EVERYWHERE, HERE
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def _of_user(user: User) -> list[LimitRow]:
     tag=ADMINISTRATOR,
     row=LimitRow,
     summary="Print all limits that are set, or those of one vhost or user.",
+    place=EVERYWHERE,
+    merge=EACH_ONCE,
 )
 def list_limits(
     context: AdminContext, vhost: OfVhost = None, user: OfUser = None
@@ -187,7 +190,7 @@ def _vhost_limits(context: AdminContext, only: str | None) -> list[Row]:
     return rows
 
 
-@LIMITS.over_http("GET /api/vhost-limits", tag=ADMINISTRATOR)
+@LIMITS.over_http("GET /api/vhost-limits", tag=ADMINISTRATOR, place=EVERYWHERE)
 def vhost_limits(context: AdminContext) -> list[Row]:
     """Return the limits of all vhosts that have some."""
     return _vhost_limits(context, None)
@@ -205,13 +208,13 @@ def _user_limits(context: AdminContext, found: list[User]) -> list[Row]:
     return [row for each in found for row in _row_with_value(each.name, "user", user_limits(each))]
 
 
-@LIMITS.over_http("GET /api/user-limits", tag=ADMINISTRATOR)
+@LIMITS.over_http("GET /api/user-limits", tag=ADMINISTRATOR, place=HERE)
 def all_user_limits(context: AdminContext) -> list[Row]:
     """Return the limits of all users that have some."""
     return _user_limits(context, sorted(context.users.all(), key=lambda user: user.name))
 
 
-@LIMITS.over_http("GET /api/user-limits/{user}", tag=ADMINISTRATOR)
+@LIMITS.over_http("GET /api/user-limits/{user}", tag=ADMINISTRATOR, place=HERE)
 def limits_of_user(context: AdminContext, user: str) -> list[Row]:
     """Return the limits of a user."""
     return _user_limits(context, [context.user(user)])

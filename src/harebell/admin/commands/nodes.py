@@ -9,6 +9,7 @@ from harebell.admin.command import MONITORING, Row
 from harebell.admin.commands.overview import churn_rates, contexts, exchange_types
 from harebell.admin.context import AdminContext
 from harebell.admin.node import FIGURES
+from harebell.admin.place import ANYWHERE, EVERYWHERE, FULLEST, NODES_BY_NAME
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.statistics import Range, with_details
 from harebell.base.version import VERSION
@@ -30,13 +31,13 @@ _SPENT = {
 }
 
 
-@NODES.command("GET /api/nodes", tag=MONITORING, verb="list")
+@NODES.command("GET /api/nodes", tag=MONITORING, verb="list", place=EVERYWHERE, merge=NODES_BY_NAME)
 def list_nodes(context: AdminContext) -> list[Row]:
     """List the nodes: the broker, and those that share its store in PostgreSQL."""
     return [node_row(context, None), *(member_row(each) for each in others(context))]
 
 
-@NODES.command("GET /api/nodes/{name}", tag=MONITORING)
+@NODES.command("GET /api/nodes/{name}", tag=MONITORING, place=EVERYWHERE, merge=FULLEST)
 def show(
     context: AdminContext,
     name: str,
@@ -51,7 +52,7 @@ def show(
     return node_row(context, range_of(node_stats_age, node_stats_incr, "node_stats"))
 
 
-@NODES.command("GET /api/nodes/{name}/memory", tag=MONITORING)
+@NODES.command("GET /api/nodes/{name}/memory", tag=MONITORING, place=ANYWHERE)
 def memory(context: AdminContext, name: str) -> Row:
     """Show what the memory of a node is used for.
 
@@ -62,7 +63,7 @@ def memory(context: AdminContext, name: str) -> Row:
     return {"memory": _memory(context)}
 
 
-@NODES.command("GET /api/nodes/{name}/memory/relative", tag=MONITORING)
+@NODES.command("GET /api/nodes/{name}/memory/relative", tag=MONITORING, place=ANYWHERE)
 def memory_relative(context: AdminContext, name: str) -> Row:
     """Show what the memory of a node is used for, in percent."""
     context.check_node(name)
@@ -78,6 +79,7 @@ def memory_relative(context: AdminContext, name: str) -> Row:
     "GET /api/nodes/{name}/memory/ets/{filter}",
     "GET /api/nodes/{name}/memory/ets/{filter}/relative",
     tag=MONITORING,
+    place=ANYWHERE,
 )
 def memory_ets(context: AdminContext, name: str, filter_: str = "") -> Row:
     """Show the memory of the tables of Erlang: there are none."""

@@ -35,7 +35,7 @@ def suspend(context: AdminContext) -> Row:
 @LISTENERS.command(tag=ADMINISTRATOR, done="clients can connect again")
 def resume(context: AdminContext) -> Slices[Row]:
     """Open the ports for AMQP again."""
-    yield from _finished(context.operation.resume())
+    yield from finished(context.operation.resume())
     return {}
 
 
@@ -47,14 +47,14 @@ def stop(context: AdminContext) -> Slices[Row]:
     not ready. A restart of the process starts the broker, too.
     """
     _local(context, "a stop")
-    yield from _finished(context.operation.stop())
+    yield from finished(context.operation.stop())
     return {}
 
 
 @APP.command(tag=ADMINISTRATOR, done="the broker is started")
 def start(context: AdminContext) -> Slices[Row]:
     """Open what `harebell app stop` has closed."""
-    yield from _finished(context.operation.start())
+    yield from finished(context.operation.start())
     return {}
 
 
@@ -66,11 +66,11 @@ def reset(context: AdminContext) -> Slices[Row]:
     definitions of its configuration. `harebell app start` starts it.
     """
     _local(context, "a reset")
-    yield from _finished(context.operation.reset())
+    yield from finished(context.operation.reset())
     return {}
 
 
-def _finished(work: Future[None]) -> Slices[None]:
+def finished(work: Future[None]) -> Slices[None]:
     """Wait for a future.
 
     Raises:

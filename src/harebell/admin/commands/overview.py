@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harebell.admin.catalog import OVERVIEW
 from harebell.admin.command import MANAGEMENT, Row
 from harebell.admin.context import AdminContext
+from harebell.admin.place import OLDEST, TOTALS
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.sampling_plan import SamplingPlan
 from harebell.admin.statistics import (
@@ -52,7 +53,7 @@ class Totals(NamedTuple):
     unacknowledged: int = 0
 
 
-@OVERVIEW.command("GET /api/overview", tag=MANAGEMENT)
+@OVERVIEW.command("GET /api/overview", tag=MANAGEMENT, merge=TOTALS)
 def show(
     context: AdminContext,
     lengths_age: Age = None,
@@ -130,7 +131,7 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
     return row
 
 
-@OVERVIEW.command("GET /api/oldest-message", tag=MANAGEMENT)
+@OVERVIEW.command("GET /api/oldest-message", tag=MANAGEMENT, merge=OLDEST)
 def oldest(context: AdminContext) -> Slices[Row]:
     """Say how old the oldest ready message of all queues is, and which queue has it."""
     return _oldest(context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harebell.admin.catalog import SERVICE
 from harebell.admin.command import ADMINISTRATOR, ANYBODY, MANAGEMENT, MONITORING, Row
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
+from harebell.admin.place import ANYWHERE, FIRST
 from harebell.base.limits import PARAMETER_NAME_BYTES
 
 
@@ -17,27 +18,27 @@ def whoami(context: AdminContext) -> Row:
     return {"name": actor.name, "tags": list(actor.tags)}
 
 
-@SERVICE.command("GET /api/auth/attempts/{node}", tag=ADMINISTRATOR)
+@SERVICE.command("GET /api/auth/attempts/{node}", tag=ADMINISTRATOR, place=ANYWHERE)
 def login_attempts(context: AdminContext, node: str) -> list[Row]:
     """Return the counts of logins by protocol."""
     context.check_node(node)
     return context.login_attempts.by_protocol()
 
 
-@SERVICE.command("DELETE /api/auth/attempts/{node}", tag=ADMINISTRATOR)
+@SERVICE.command("DELETE /api/auth/attempts/{node}", tag=ADMINISTRATOR, place=ANYWHERE)
 def reset_login_attempts(context: AdminContext, node: str) -> Row:
     """Set the counts of logins to 0."""
     return _reset(context, node)
 
 
-@SERVICE.command("GET /api/auth/attempts/{node}/source", tag=ADMINISTRATOR)
+@SERVICE.command("GET /api/auth/attempts/{node}/source", tag=ADMINISTRATOR, place=ANYWHERE)
 def login_attempts_by_source(context: AdminContext, node: str) -> list[Row]:
     """Return the counts of logins by address and user."""
     context.check_node(node)
     return context.login_attempts.by_source()
 
 
-@SERVICE.command("DELETE /api/auth/attempts/{node}/source", tag=ADMINISTRATOR)
+@SERVICE.command("DELETE /api/auth/attempts/{node}/source", tag=ADMINISTRATOR, place=ANYWHERE)
 def reset_login_attempts_by_source(context: AdminContext, node: str) -> Row:
     """Set the counts of logins to 0."""
     return _reset(context, node)
@@ -62,14 +63,14 @@ def hash_password(context: AdminContext, password: str) -> Row:
 _CLUSTER_NAME = "cluster_name"
 
 
-@SERVICE.command("GET /api/cluster-name", tag=ANYBODY)
+@SERVICE.command("GET /api/cluster-name", tag=ANYBODY, place=FIRST)
 def cluster_name(context: AdminContext) -> Row:
     """Return the name of the cluster: that of the node unless it was set."""
     named = context.broker.global_parameters.values.get(_CLUSTER_NAME)
     return {"name": named or context.broker.events.node}
 
 
-@SERVICE.command("PUT /api/cluster-name", tag=ADMINISTRATOR)
+@SERVICE.command("PUT /api/cluster-name", tag=ADMINISTRATOR, place=FIRST)
 def set_cluster_name(context: AdminContext, name: str) -> Row:
     """Set the name of the cluster."""
     checked_name(name, "cluster", PARAMETER_NAME_BYTES)
@@ -94,7 +95,7 @@ def feature_flags(context: AdminContext) -> list[Row]:
     ]
 
 
-@SERVICE.command("PUT /api/feature-flags/{name}/enable", tag=ADMINISTRATOR)
+@SERVICE.command("PUT /api/feature-flags/{name}/enable", tag=ADMINISTRATOR, place=FIRST)
 def enable_feature_flag(context: AdminContext, name: str) -> Row:
     """Enable a feature flag: all are enabled."""
     if name not in _FLAGS:
@@ -144,7 +145,7 @@ def nothing_to_monitor(context: AdminContext, vhost: str | None = None) -> list[
     return []
 
 
-@SERVICE.command("GET /api/top/{node}", tag=MONITORING)
+@SERVICE.command("GET /api/top/{node}", tag=MONITORING, place=ANYWHERE)
 def processes(context: AdminContext, node: str) -> Row:
     """Return the Erlang processes of a node: there are none."""
     context.check_node(node)
@@ -157,7 +158,7 @@ def rebalance(context: AdminContext) -> Row:
     return {}
 
 
-@SERVICE.command("DELETE /api/reset", "DELETE /api/reset/{node}", tag=ADMINISTRATOR)
+@SERVICE.command("DELETE /api/reset", "DELETE /api/reset/{node}", tag=ADMINISTRATOR, place=ANYWHERE)
 def reset_statistics(context: AdminContext, node: str | None = None) -> Row:
     """Drop the statistics that were gathered; counters of Harebell are never reset."""
     if node is not None:

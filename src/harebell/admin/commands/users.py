@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harebell.admin.catalog import USERS
 from harebell.admin.command import ADMINISTRATOR, Argument, Form, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
+from harebell.admin.place import COMMON, EVERYWHERE, HERE
 from harebell.base.limits import USER_NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
@@ -63,7 +64,7 @@ def _check_new(context: AdminContext, name: str) -> None:
         )
 
 
-@USERS.listing("users", tag=ADMINISTRATOR, row=UserRow)
+@USERS.listing("users", tag=ADMINISTRATOR, row=UserRow, place=HERE)
 def list_users(context: AdminContext) -> Slices[list[UserRow]]:
     """List users by name."""
     return gathered(_row(user) for user in _sorted(context))
@@ -110,24 +111,15 @@ def closed_clause(known: Mapping[str, Any]) -> str:
 )
 def delete(context: AdminContext, name: str) -> Row:
     """Delete a user, and close the user's connections."""
+    from harebell.admin.accounts import remove_user
+
     user = context.user(name)
     if len(context.users.all()) == 1:
         raise CommandRefused(
             f"user '{user.name}' is the last one, and a broker without users makes its default "
             "user again at the next start: add another first with `harebell users add`"
         )
-    context.users.remove(user.name)
-    for vhost in user.permissions:
-        context.definitions.drop("permission", (vhost, user.name))
-    for vhost, topics in user.topic_permissions.items():
-        for exchange in topics:
-            context.definitions.drop("topic_permission", (vhost, user.name, exchange))
-    context.definitions.drop("user", (user.name,))
-    context.log("info", f"Deleted user '{user.name}'")
-    context.broker.events.note("user.deleted", {"name": user.name})
-    closed = context.disconnect(
-        f"user '{user.name}' is deleted", lambda connection: connection.user is user
-    )
+    closed = remove_user(context, user)
     return {"name": user.name, "connections_closed": closed}
 
 
@@ -147,7 +139,7 @@ def set_password(context: AdminContext, name: str, password: Password) -> Slices
     return _row(user)
 
 
-@USERS.command(tag=ADMINISTRATOR, done="user '{name}' can log in with this password")
+@USERS.command(tag=ADMINISTRATOR, done="user '{name}' can log in with this password", place=HERE)
 def authenticate(context: AdminContext, name: str, password: Password) -> Row:
     """Try a password as if from this machine; without PASSWORD it is read from standard input."""
     if context.users.authenticate(name, password, "") is None:
@@ -198,19 +190,21 @@ def _sorted(context: AdminContext) -> list[User]:
     return sorted(context.users.all(), key=lambda user: user.name)
 
 
-@USERS.over_http("GET /api/users", tag=ADMINISTRATOR)
+@USERS.over_http("GET /api/users", tag=ADMINISTRATOR, place=HERE)
 def list_with_hashes(context: AdminContext) -> Slices[list[Row]]:
     """Return all users, with the hashes of their passwords."""
     return gathered(_row_with_hash(user) for user in _sorted(context))
 
 
-@USERS.over_http("GET /api/users/without-permissions", tag=ADMINISTRATOR)
+@USERS.over_http(
+    "GET /api/users/without-permissions", tag=ADMINISTRATOR, place=EVERYWHERE, merge=COMMON
+)
 def list_without_permissions(context: AdminContext) -> Slices[list[Row]]:
     """Return the users that may not open any vhost."""
     return gathered(_row_with_hash(user) for user in _sorted(context) if not user.permissions)
 
 
-@USERS.over_http("GET /api/users/{name}", tag=ADMINISTRATOR)
+@USERS.over_http("GET /api/users/{name}", tag=ADMINISTRATOR, place=HERE)
 def show(context: AdminContext, name: str) -> Row:
     """Return a user, with the hash of the password."""
     return _row_with_hash(context.user(name))

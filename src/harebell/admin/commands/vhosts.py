@@ -8,6 +8,7 @@ from harebell.admin.catalog import TRACE, VHOSTS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Form, Row
 from harebell.admin.commands.users import closed_clause
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
+from harebell.admin.place import END_OF_VHOST, NEW_VHOST
 from harebell.base.limits import VHOST_NAME_BYTES
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _changed(
     )
 
 
-@VHOSTS.command(tag=ADMINISTRATOR, done="vhost '{name}' was added")
+@VHOSTS.command(tag=ADMINISTRATOR, done="vhost '{name}' was added", place=NEW_VHOST)
 def add(
     context: AdminContext,
     name: str,
@@ -202,6 +203,7 @@ def unprotect(context: AdminContext, name: str) -> Row:
 @VHOSTS.command(
     "DELETE /api/vhosts/{name}",
     tag=ADMINISTRATOR,
+    place=END_OF_VHOST,
     done=lambda known: f"vhost '{known['name']}' was deleted{closed_clause(known)}",
 )
 def delete(context: AdminContext, name: str) -> Row:
@@ -266,7 +268,7 @@ def trace_off(context: AdminContext, vhost: ForVhost = "/") -> Row:
 # --- over HTTP ------------------------------------------------------------------------------------
 
 
-@VHOSTS.over_http("PUT /api/vhosts/{name}", tag=ADMINISTRATOR)
+@VHOSTS.over_http("PUT /api/vhosts/{name}", tag=ADMINISTRATOR, place=NEW_VHOST)
 def put(
     context: AdminContext,
     name: str,

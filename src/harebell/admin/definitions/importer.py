@@ -116,18 +116,34 @@ def import_in_slices(
         DefinitionsError: an entry is invalid. Nothing was changed, unless a client has declared
             something that contradicts the entry after the trial.
     """
-    trial = _trial(target.broker.default_queue_type)
-    there = yield from export_in_slices(target)
-    yield from _Import(trial, there, None).run()
-    trial.users.complaint = target.users.complaint
-    trial.broker.limit(target.broker.ceilings.left_for(trial.broker.ceilings))
-    yield from _Import(trial, given, vhost).run()
+    yield from try_in_slices(target, given, vhost)
     try:
         return (yield from _Import(target, given, vhost).run())
     except DefinitionsError as error:
         raise DefinitionsError(
             f"{error}. It could be had when the import began, so the entries before it are taken in"
         ) from None
+
+
+def try_in_slices(
+    target: ImportTarget, given: dict[str, Any], vhost: str | None = None
+) -> Slices[None]:
+    """Import definitions into a copy of a broker, which is dropped.
+
+    Args:
+        target: the broker.
+        given: the document.
+        vhost: import only entries inside vhosts, and all of them into this vhost.
+
+    Raises:
+        DefinitionsError: an entry is invalid.
+    """
+    trial = _trial(target.broker.default_queue_type)
+    there = yield from export_in_slices(target)
+    yield from _Import(trial, there, None).run()
+    trial.users.complaint = target.users.complaint
+    trial.broker.limit(target.broker.ceilings.left_for(trial.broker.ceilings))
+    yield from _Import(trial, given, vhost).run()
 
 
 def _trial(default_queue_type: str) -> ImportTarget:

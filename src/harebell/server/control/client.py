@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,10 @@ SOCKET_NAME = "control.sock"
 OVERVIEW = "overview"
 LAG = "lag_seconds"
 ROWS = "rows"
+AWAY = "away"
+"""The field with the numbers of the stores of a cluster that are missing in an answer."""
+AWAY_HEADER = "x-harebell-stores-away"
+"""The header with these numbers over HTTP."""
 _CHUNK_BYTES = 65_536
 
 
@@ -104,6 +108,7 @@ def ask_command(
     command: str,
     fields: Mapping[str, Any],
     patience: float = CONTROL_COMMAND_SECONDS,
+    missing: Callable[[str], object] = str,
 ) -> Any:
     """Run a command in the broker and return its result; its changes are then on disk.
 
@@ -112,12 +117,22 @@ def ask_command(
         command: the name of the command, such as "users.add".
         fields: the arguments of the command.
         patience: timeout for the answer in seconds.
+        missing: called with a sentence if the answer has nothing of some stores of a cluster.
 
     Raises:
         NotRunning: no broker is running on the data directory.
         ControlError: the request failed, or the broker refused it; the text has its reason.
     """
-    return _ask(data_dir, {"ask": command, **fields}, patience).get("answer")
+    answer = _ask(data_dir, {"ask": command, **fields}, patience)
+    away = answer.get(AWAY)
+    if away:
+        missing(missing_stores(", ".join(map(str, away))))
+    return answer.get("answer")
+
+
+def missing_stores(numbers: str) -> str:
+    """Return the sentence about stores that are missing in an answer."""
+    return f"nothing of these stores is shown, as they have no owner that answers: {numbers}"
 
 
 def ask_rows(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -18,7 +18,8 @@ from harebell.base.slices import Slices
 from harebell.front.common.turns import Account
 from harebell.model.events import TOOL_USER
 from harebell.model.settings.metadata import MetadataError
-from harebell.server.control.row_reader import RowReader
+from harebell.server.control.client import AWAY
+from harebell.server.control.row_reader import RowReader, Rows
 from harebell.server.json_rows import encoded_rows, rows_of
 
 if TYPE_CHECKING:
@@ -122,12 +123,36 @@ class _Execution:
         return True
 
 
-def _encoded(answer: Any) -> Slices[Any]:
+def encoded_answer(answer: Any) -> Slices[Any]:
     """Encode the rows of an answer that is a list."""
     answer = yield from rows_of(answer)
     if isinstance(answer, Iterator):
         answer = yield from encoded_rows(answer)
     return answer
+
+
+class Elsewhere(Protocol):
+    """The part of `harebell.server.cluster.commands` that the dispatcher uses.
+
+    Attributes:
+        changes: counts commands here that may have changed users of the whole cluster.
+    """
+
+    changes: int
+
+    def run(
+        self,
+        command: Command,
+        context: AdminContext,
+        arguments: dict[str, Any],
+        away: list[int],
+        *,
+        reads: bool,
+    ) -> Slices[Any]:
+        """Run a command where its subject lives; returns its answer."""
+
+    async def copy_users(self) -> None:
+        """Copy the users to the other owners."""
 
 
 class Dispatcher:
@@ -136,13 +161,18 @@ class Dispatcher:
     Args:
         context: the broker and its users.
         flush: called when there is a commit to start or output to write.
+
+    Attributes:
+        context: as given.
+        cluster: runs commands at the owners of other stores; None if there is one store.
     """
 
     def __init__(self, context: AdminContext, flush: Callable[[], None]) -> None:
-        self._context = context
+        self.context = context
         self._flush = flush
         # All commands together have the work budget of one user.
         self._account = context.registry.turns.account("tools")
+        self.cluster: Elsewhere | None = None
 
     def knows(self, name: Any) -> bool:
         """True if there is a command of that name."""
@@ -156,21 +186,51 @@ class Dispatcher:
             fields: its arguments.
 
         Returns:
-            The answer, with `EncodedRows` for a list; a `RowReader` in the field "rows" if the
-            command has a stream of rows. The caller has to close it.
+            The answer, with `EncodedRows` for a list; `Rows` in the field "rows" if the command
+            has a stream of rows. The caller has to close them. The field "away" has the stores of
+            a cluster that are missing in the answer.
         """
         command = _find(name)
         assert command is not None, "`knows` was asked before"
+        away: list[int] = []
         try:
             arguments = command.arguments_of(fields)
-            answer = await self.run(lambda: _encoded(command.run(self._context, **arguments)))
+            answer = await self.run(
+                lambda: encoded_answer(self.answer(command, self.context, arguments, away))
+            )
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
         except (CommandRefused, Refusal, MetadataError) as error:
             return {"ok": False, "error": str(error)}
-        if isinstance(answer, RowStream):
-            return {"ok": True, "rows": self.reader_of(answer)}
-        return {"ok": True, "answer": answer}
+        rows = self.reader_of(answer)
+        if rows is not None:
+            return {"ok": True, "rows": rows}
+        return {"ok": True, "answer": answer, **({AWAY: away} if away else {})}
+
+    def answer(
+        self,
+        command: Command,
+        context: AdminContext,
+        arguments: dict[str, Any],
+        away: list[int],
+        *,
+        reads: bool = False,
+    ) -> Any:
+        """Run a command where its subject is; called in a turn of the broker.
+
+        Args:
+            command: what is asked for.
+            context: the broker, and the user on whose behalf the command runs.
+            arguments: those of the command's function.
+            away: gets the numbers of the stores that are missing in the answer.
+            reads: whether it only reads.
+
+        Returns:
+            Its answer, or slices of it.
+        """
+        if self.cluster is None:
+            return command.run(context, **arguments)
+        return self.cluster.run(command, context, arguments, away, reads=reads)
 
     async def run(self, run: Callable[[], Any], actor: str = TOOL_USER) -> Any:
         """Run a command, and wait until its changes are durable.
@@ -183,29 +243,34 @@ class Dispatcher:
         Raises:
             CommandRefused, Refusal, MetadataError: the command is refused.
         """
-        changes = self._context.definitions
-        execution = _Execution(self._context, self._account, run, actor)
+        changes, cluster = self.context.definitions, self.cluster
+        known = 0 if cluster is None else cluster.changes
+        execution = _Execution(self.context, self._account, run, actor)
         execution.go_on()
         answer = await execution.done
-        events = self._context.broker.events
+        events = self.context.broker.events
         if events.waiting:
             events.publish()
             self._flush()
-        if changes.gathered or self._context.broker.commit.urgent:
+        if changes.gathered or self.context.broker.commit.urgent:
             await self._durable()
         else:
             # A command may have caused output of connections, such as connection.close.
             self._flush()
+        if cluster is not None and cluster.changes != known:
+            await cluster.copy_users()
         return answer
 
-    def reader_of(self, stream: RowStream) -> RowReader:
-        """Return a reader of the rows of a command."""
-        return RowReader(self._context, self._account, stream)
+    def reader_of(self, answer: Any) -> Rows | None:
+        """Return a reader of the rows of a command; None if its answer is no stream of rows."""
+        if isinstance(answer, RowStream):
+            return RowReader(self.context, self._account, answer)
+        return answer if isinstance(answer, Rows) else None
 
     async def _durable(self) -> None:
-        commit = self._context.broker.commit
-        waiter = _CommitWaiter(self._context, commit.ticket)
+        commit = self.context.broker.commit
+        waiter = _CommitWaiter(self.context, commit.ticket)
         commit.urgent = True
-        self._context.registry.waiting[waiter] = None
+        self.context.registry.waiting[waiter] = None
         self._flush()
         await waiter.done

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from harebell.base.limits import CONTROL_COMMAND_SECONDS, HTTP_CHUNK_BYTES
-from harebell.server.control.client import ControlError, NotRunning
+from harebell.server.control.client import AWAY_HEADER, ControlError, NotRunning, missing_stores
 
 CA_VARIABLE = "HAREBELL_SERVER_CA"
 PASSWORD_VARIABLE = "HAREBELL_SERVER_PASSWORD"  # noqa: S105  # the name of a variable
@@ -140,7 +140,11 @@ class Remote:
                 raise ServerError(f"cannot read the certificates {ca}: {why}") from None
 
     def ask(
-        self, command: str, fields: Mapping[str, Any], patience: float = CONTROL_COMMAND_SECONDS
+        self,
+        command: str,
+        fields: Mapping[str, Any],
+        patience: float = CONTROL_COMMAND_SECONDS,
+        missing: Callable[[str], object] = str,
     ) -> Any:
         """Run a command and return its answer.
 
@@ -148,6 +152,7 @@ class Remote:
             command: its name, such as "queues.purge".
             fields: its arguments.
             patience: timeout in seconds.
+            missing: called with a sentence if the answer has nothing of some stores of a cluster.
 
         Raises:
             NotRunning: nothing answers there, or the login is refused.
@@ -155,6 +160,9 @@ class Remote:
         """
         link, answer = self._send(command, fields, patience)
         try:
+            away = answer.getheader(AWAY_HEADER)
+            if away:
+                missing(missing_stores(away))
             return msgspec.json.decode(answer.read())
         except (msgspec.DecodeError, http.client.HTTPException, OSError) as error:
             raise self._unanswered(error) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from harebell.admin.command import Row
 from harebell.admin.streaming import RowStream
@@ -12,6 +12,17 @@ from harebell.base.limits import COMMAND_ENTRY_UNITS
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
     from harebell.front.common.turns import Account
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """Rows that are made, or come from another owner of the cluster, while they are sent."""
+
+    async def next(self) -> list[Row]:
+        """Return the next rows; an empty list at the end."""
+
+    def close(self) -> None:
+        """End the stream, read to its end or not."""
 
 
 class RowReader:

@@ -25,7 +25,7 @@ from harebell.base.limits import (
 )
 from harebell.server.control.client import LAG, OVERVIEW, ROWS, ControlError, socket_path
 from harebell.server.control.loop_lag import longest_lag
-from harebell.server.control.row_reader import RowReader
+from harebell.server.control.row_reader import Rows
 from harebell.server.disk.lock import cannot_use, in_use
 from harebell.server.json_rows import EncodedRows
 
@@ -91,10 +91,10 @@ class Control:
             while line := await asyncio.wait_for(reader.readline(), CONTROL_TIMEOUT_SECONDS):
                 answer = await self._answer(line)
                 rows = answer.get(ROWS)
-                if isinstance(rows, RowReader):
-                    await _send_rows(rows, reader, writer)
+                if isinstance(rows, Rows):
+                    await send_rows(rows, reader, writer)
                     break
-                for piece in _pieces_of(answer):
+                for piece in pieces_of(answer):
                     writer.write(piece)
                     await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
         except ValueError:
@@ -141,20 +141,20 @@ async def start(app: Overviewed, data_dir: Path, dispatcher: Commands | None = N
     return control
 
 
-def _pieces_of(answer: dict[str, Any]) -> Iterator[bytes]:
+def pieces_of(answer: dict[str, Any]) -> Iterator[bytes]:
     """Yield the line of an answer, a long list in pieces."""
     rows = answer.get("answer")
     if isinstance(rows, EncodedRows):
         yield b'{"ok":true,"answer":'
         yield from rows.pieces
-        yield b"}\n"
+        # What is beside the rows, behind a comma; the "{" is there already.
+        more = {name: value for name, value in answer.items() if name not in ("ok", "answer")}
+        yield b"," + msgspec.json.encode(more)[1:] + b"\n" if more else b"}\n"
     else:
         yield msgspec.json.encode(answer) + b"\n"
 
 
-async def _send_rows(
-    rows: RowReader, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
+async def send_rows(rows: Rows, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send rows as the client reads them, until it closes the connection or sends something."""
     cancelled = asyncio.ensure_future(reader.read(1))
     try:
@@ -181,7 +181,7 @@ async def _send_rows(
         rows.close()
 
 
-async def _next_answer(rows: RowReader) -> dict[str, Any]:
+async def _next_answer(rows: Rows) -> dict[str, Any]:
     """Return the line with the next rows, or the last line."""
     try:
         found = await rows.next()

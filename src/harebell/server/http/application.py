@@ -19,7 +19,6 @@ import msgspec
 from starlette.requests import Request
 
 from harebell.admin.context import CommandRefused
-from harebell.admin.streaming import RowStream
 from harebell.base.errors import HarebellError, Refusal
 from harebell.base.limits import (
     HTTP_CHUNK_BYTES,
@@ -30,6 +29,7 @@ from harebell.base.limits import (
 from harebell.base.slices import Slices
 from harebell.model.settings.metadata import MetadataError
 from harebell.server.backends.decided import decided
+from harebell.server.control.client import AWAY_HEADER
 from harebell.server.http.by_name import arguments_of, check_rights, command_of, is_by_name
 from harebell.server.http.errors import HttpError, not_allowed, of_refusal, too_large
 from harebell.server.http.fields import REASON_HEADER, fields_of, query_of
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.server.config import Config
     from harebell.server.control.dispatcher import Dispatcher
-    from harebell.server.control.row_reader import RowReader
+    from harebell.server.control.row_reader import Rows
 
 _JSON = ("content-type", "application/json")
 _ROWS = ("content-type", "application/x-ndjson")
@@ -74,7 +74,7 @@ class Answer(NamedTuple):
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     pieces: tuple[bytes, ...] | list[bytes] = ()
-    rows: RowReader | None = None
+    rows: Rows | None = None
 
 
 class ManagementApp:
@@ -192,6 +192,7 @@ class ManagementApp:
         upload = upload_of(request.headers.get("content-type"), body) if links else Upload(body)
         mine = query if reads or request.method == "DELETE" else {}
         context = self._context.on_behalf_of(user)
+        away: list[int] = []
 
         def run() -> Slices[Answer]:
             if by_name:
@@ -200,9 +201,17 @@ class ManagementApp:
             else:
                 reason = request.headers.get(REASON_HEADER)
                 arguments = yield from fields_of(command, path, mine, upload.file, reason)
-            answer = yield from rows_of(command.run(context, **arguments))
-            if isinstance(answer, RowStream):
-                return Answer(200, (_ROWS,), rows=self._dispatcher.reader_of(answer))
+                named = arguments.get("vhost")
+                if "vhost" not in path and isinstance(named, str):
+                    # It is in the query or in the body.
+                    check_vhost(user, command, named, self._context.broker, reads=reads)
+            away.clear()
+            answer = yield from rows_of(
+                self._dispatcher.answer(command, context, arguments, away, reads=reads)
+            )
+            rows = self._dispatcher.reader_of(answer)
+            if rows is not None:
+                return Answer(200, (_ROWS,), rows=rows)
             if by_name:
                 return (yield from _whole(answer))
             return (yield from _made(request, command, answer, query))
@@ -215,12 +224,15 @@ class ManagementApp:
             raise of_refusal(error, reads=reads or request.method == "DELETE") from None
         except HarebellError as error:
             raise of_refusal(error) from None
+        if away:
+            shown = ",".join(map(str, away))
+            made = made._replace(headers=(*made.headers, (AWAY_HEADER, shown)))
         if upload.redirect:
             return Answer(303, (("location", upload.redirect),))
         if links and reads and "download" in query:
             name = quote(query["download"], safe="")
-            shown = ("content-disposition", f"attachment; filename*=UTF-8''{name}")
-            return made._replace(headers=(*made.headers, shown))
+            file = ("content-disposition", f"attachment; filename*=UTF-8''{name}")
+            return made._replace(headers=(*made.headers, file))
         return made
 
     async def _check_vhost(self, user: User, command: Command, vhost: str, *, reads: bool) -> None:
@@ -325,7 +337,7 @@ async def _send(
 
 
 async def send_rows(
-    rows: RowReader, headers: list[tuple[str, str]], receive: Receive, send: Send
+    rows: Rows, headers: list[tuple[str, str]], receive: Receive, send: Send
 ) -> None:
     """Send rows while they are made, until the client closes its connection.
 
@@ -359,7 +371,7 @@ async def _disconnected(receive: Receive) -> None:
         pass  # the end of the body of the request
 
 
-async def _next_rows(rows: RowReader, gone: asyncio.Future[None]) -> list[Row]:
+async def _next_rows(rows: Rows, gone: asyncio.Future[None]) -> list[Row]:
     """Return the next rows; none at the end, or when the client has gone."""
     found = asyncio.ensure_future(rows.next())
     await asyncio.wait((found, gone), return_when=asyncio.FIRST_COMPLETED)

@@ -65,16 +65,31 @@ def arguments_of(command: Command, body: bytes) -> Slices[dict[str, Any]]:
         raise bad_request(f"not_json: the body is not JSON: {error}") from None
 
 
-def check_rights(user: User, command: Command, arguments: dict[str, Any], broker: Broker) -> None:
+def check_rights(
+    user: User,
+    command: Command,
+    arguments: dict[str, Any],
+    broker: Broker,
+    *,
+    reads: bool = False,
+) -> None:
     """Refuse a command that the user may not run.
+
+    Args:
+        user: who has logged in.
+        command: what is asked for.
+        arguments: those of the command.
+        broker: the vhosts.
+        reads: whether it came to a route that only reads.
 
     Raises:
         HttpError: 401.
     """
     check_tags(user, command)
-    reads = command.verb in _READING_VERBS
+    by_name = command.verb in _READING_VERBS
     if not command.http:
-        check_tag(user, MONITORING if reads else ADMINISTRATOR)
+        check_tag(user, MONITORING if by_name else ADMINISTRATOR)
+    reads = reads or by_name
     vhost = arguments.get("vhost")
     if isinstance(vhost, str):
         check_vhost(user, command, vhost, broker, reads=reads)

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from harebell.admin.context import CheckFailed
+from harebell.admin.context import CheckFailed, Unavailable
 from harebell.base.errors import ErrorKind, HarebellError
+from harebell.base.limits import HTTP_RETRY_SECONDS
 
 REALM = 'Basic realm="RabbitMQ Management"'
 
@@ -93,6 +94,9 @@ def of_refusal(refusal: HarebellError, *, reads: bool = False) -> HttpError:
     """
     if isinstance(refusal, CheckFailed):
         return HttpError(503, "check_failed", str(refusal), answer=refusal.answer)
+    if isinstance(refusal, Unavailable):
+        later = (("retry-after", str(HTTP_RETRY_SECONDS)),)
+        return HttpError(503, "service_unavailable", str(refusal), later)
     kind = getattr(refusal, "kind", ErrorKind.PRECONDITION_FAILED)
     if kind is ErrorKind.NOT_FOUND:
         return not_found(str(refusal)) if reads else HttpError(404, "not_found", str(refusal))

@@ -20,6 +20,7 @@ from harebell.base.limits import (
     HTTP_SHUTDOWN_SECONDS,
 )
 from harebell.server.net.acceptor import bound
+from harebell.server.net.asked_address import Asked
 from harebell.server.net.tls import StartError
 
 if TYPE_CHECKING:
@@ -42,9 +43,13 @@ class HttpListener:
         scheme: "http" or "https".
         host: the address bound to.
         port: the port bound to.
+        asked: the address that was configured.
         server: uvicorn's server.
         sockets: the listening sockets.
         application: what answers the requests.
+
+    Attributes:
+        sockets: as given.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class HttpListener:
         scheme: str,
         host: str,
         port: int,
+        asked: Asked,
         server: Any,
         sockets: list[socket.socket],
         application: Any,
@@ -59,8 +65,9 @@ class HttpListener:
         self.scheme = scheme
         self.host = host
         self.port = port
+        self.asked = asked
         self._server = server
-        self._sockets = sockets
+        self.sockets = sockets
         self.application = application
 
     @property
@@ -71,13 +78,30 @@ class HttpListener:
 
     async def close(self) -> None:
         """Stop listening, and end the connections; answers that are being sent are cut."""
-        await self._server.shutdown(self._sockets)
+        await self._server.shutdown(self.sockets)
+
+
+async def bound_for(host: str, port: int, key: str) -> list[socket.socket]:
+    """Return sockets that listen on an address for HTTP.
+
+    Raises:
+        StartError: the address cannot be bound; the text names the key.
+    """
+    try:
+        return await bound(asyncio.get_running_loop(), host, port)
+    except OSError as error:
+        raise StartError(_why_not(host, port, key, error)) from None
 
 
 async def open_listener(
-    app: Any, host: str, port: int, key: str, tls: Callable[[], ssl.SSLContext] | None = None
+    app: Any,
+    host: str,
+    port: int,
+    key: str,
+    tls: Callable[[], ssl.SSLContext] | None = None,
+    sockets: list[socket.socket] | None = None,
 ) -> HttpListener:
-    """Bind an address and serve an ASGI application there.
+    """Serve an ASGI application on an address.
 
     Args:
         app: the application.
@@ -85,16 +109,14 @@ async def open_listener(
         port: the port to listen on.
         key: the configuration key of the port, for errors.
         tls: returns the current TLS context; None for plain HTTP.
+        sockets: that listen there already; None if they have to be made.
 
     Raises:
         StartError: the address cannot be bound; the text names the key.
     """
     from uvicorn import Config, Server
 
-    try:
-        sockets = await bound(asyncio.get_running_loop(), host, port)
-    except OSError as error:
-        raise StartError(_why_not(host, port, key, error)) from None
+    sockets = sockets or await bound_for(host, port, key)
     config = Config(
         app,
         loop="none",
@@ -117,9 +139,8 @@ async def open_listener(
     server.lifespan = config.lifespan_class(config)
     await server.startup(sockets=sockets)
     there = sockets[0].getsockname()
-    return HttpListener(
-        "http" if tls is None else "https", there[0], there[1], server, sockets, app
-    )
+    asked = Asked("http" if tls is None else "https", host, port)
+    return HttpListener(asked.scheme, there[0], there[1], asked, server, sockets, app)
 
 
 def _following(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

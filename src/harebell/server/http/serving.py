@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harebell.base.limits import MANAGEMENT_PORT
 from harebell.server.http.listening import INSTALL, HttpListener, is_installed, open_listener
+from harebell.server.net.asked_address import Asked
 from harebell.server.net.tls import StartError
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
     from harebell.server.config import Config
     from harebell.server.control.dispatcher import Dispatcher
+    from harebell.server.net.handed_sockets import HandedSockets
 
 
 def port_of(config: Config) -> int:
@@ -27,12 +29,40 @@ def port_of(config: Config) -> int:
     return 0 if config.port == 0 or config.management_tls_port else MANAGEMENT_PORT
 
 
+class HttpAddress(NamedTuple):
+    """An address of the HTTP API.
+
+    Args:
+        asked: its scheme, "http" or "https", and where it is.
+        key: the key of the configuration with its port.
+        given: whether the configuration has that key.
+    """
+
+    asked: Asked
+    key: str
+    given: bool
+
+
+def http_addresses(config: Config) -> list[HttpAddress]:
+    """Return the addresses of the HTTP API; none if packages are missing."""
+    if not is_installed():
+        return []
+    host, found = config.management_host, []
+    if port := port_of(config):
+        given = config.management_port is not None
+        found.append(HttpAddress(Asked("http", host, port), "management_port", given))
+    if port := config.management_tls_port or 0:
+        found.append(HttpAddress(Asked("https", host, port), "management_tls_port", True))
+    return found
+
+
 async def serve_http(
     config: Config,
     tls: Callable[[], ssl.SSLContext],
     log: Callable[[str, str], None],
     context: AdminContext,
     dispatcher: Dispatcher,
+    handed: HandedSockets,
 ) -> list[HttpListener]:
     """Open the listeners of the HTTP API.
 
@@ -42,15 +72,15 @@ async def serve_http(
         log: takes a level and a line.
         context: the broker and its users.
         dispatcher: runs commands.
+        handed: sockets that listen already.
 
     Raises:
         StartError: a port cannot be listened on, or packages are missing for a configured port.
     """
-    port, tls_port = port_of(config), config.management_tls_port or 0
-    if not (port or tls_port):
+    if not (port_of(config) or config.management_tls_port):
         return []
     if not is_installed():
-        if config.management_port or tls_port:
+        if config.management_port or config.management_tls_port:
             key = "management_port" if config.management_port else "management_tls_port"
             raise StartError(f"{key} is set, and the packages for HTTP are missing: {INSTALL}")
         log("info", f"no HTTP API: its packages are missing ({INSTALL})")
@@ -60,20 +90,17 @@ async def serve_http(
 
     app = application(config, context, dispatcher)
     listeners = []
-    if port:
+    for asked, key, given in http_addresses(config):
+        encrypted = tls if asked.scheme == "https" else None
         try:
             listeners.append(
-                await open_listener(app, config.management_host, port, "management_port")
+                await open_listener(app, asked.host, asked.port, key, encrypted, handed.take(asked))
             )
         except StartError as error:
-            if config.management_port is not None:
+            if given:
                 raise
             # Another broker of this machine may have the default port.
             log("warning", f"no HTTP API: {error}")
-    if tls_port:
-        listeners.append(
-            await open_listener(app, config.management_host, tls_port, "management_tls_port", tls)
-        )
     if listeners:
         app.prepare()
     return listeners

@@ -72,9 +72,10 @@ def test_a_user_sees_only_vhosts_with_permissions_unless_a_tag_shows_all(world: 
         user = world.users[tag]
         assert [row["name"] for row in api.get("/api/vhosts", user=user)] == ["/"]
         assert all(row["vhost"] == "/" for row in api.get("/api/queues", user=user))
-        answer = api.ask("GET", "/api/queues/other", user=user)
-        assert answer.status == 401
-        assert answer.json["reason"] == "User not authorised to access virtual host"
+        for path in ("queues/other", "queues?vhost=other", "parameters?vhost=other"):
+            answer = api.ask("GET", f"/api/{path}", user=user)
+            assert answer.status == 401
+            assert answer.json["reason"] == "User not authorised to access virtual host"
     for tag in ("monitoring", "administrator"):
         user = world.users[tag]
         assert [row["name"] for row in api.get("/api/queues/other", user=user)] == ["hidden"]

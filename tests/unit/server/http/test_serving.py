@@ -13,6 +13,7 @@ import pytest
 
 from harebell.server.config import load
 from harebell.server.http import serving
+from harebell.server.net.handed_sockets import HandedSockets
 from harebell.server.net.tls import StartError
 
 unused: Any = SimpleNamespace(login_attempts=None)
@@ -36,7 +37,7 @@ def served(data_dir: Path, **flags: int) -> tuple[int, list[tuple[str, str]]]:
         lines.append((level, text))
 
     async def serve() -> int:
-        listeners = await serving.serve_http(config, unused, log, unused, unused)
+        listeners = await serving.serve_http(config, unused, log, unused, unused, HandedSockets())
         for each in listeners:
             await each.close()
         return len(listeners)

@@ -1,0 +1,193 @@
+"""Runs the commands that other brokers of the cluster send to the owner of a store.
+
+The peer has proven that it belongs to the cluster. A user on whose behalf it asks has no more
+rights than at the HTTP API of this broker: tags and permissions are looked up here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harebell.admin.catalog import find
+from harebell.admin.context import AdminContext, CommandRefused, Unavailable
+from harebell.auth.authority import Authority, Question, RemoteUser
+from harebell.auth.users import User
+from harebell.base.errors import ErrorKind, HarebellError
+from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
+from harebell.base.slices import Slices
+from harebell.server.backends.asked import AskedAuthority
+from harebell.server.backends.decided import decided
+from harebell.server.backends.internal import InternalAuthority
+from harebell.server.cluster.command_wire import Actor, Allowed, LineReader, Request, refused
+from harebell.server.cluster.link import Header, streams
+from harebell.server.control.dispatcher import Dispatcher, encoded_answer
+from harebell.server.control.row_reader import Rows
+from harebell.server.control.server import pieces_of, send_rows
+from harebell.server.http.by_name import check_rights
+
+if TYPE_CHECKING:
+    from harebell.admin.command import Command
+    from harebell.server.cluster.commands import ClusterCommands
+    from harebell.server.cluster.contract import StoreDirectory
+
+
+class CommandService:
+    """The service "command" of the cluster port.
+
+    Args:
+        context: the broker and its users.
+        dispatcher: runs the commands.
+        directory: knows the store of this process.
+        commands: runs commands here.
+    """
+
+    def __init__(
+        self,
+        context: AdminContext,
+        dispatcher: Dispatcher,
+        directory: StoreDirectory,
+        commands: ClusterCommands,
+    ) -> None:
+        self._context = context
+        self._dispatcher = dispatcher
+        self._directory = directory
+        self._commands = commands
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def serve(self, _header: Header, transport: asyncio.Transport) -> None:
+        """Serve a connection that has proven that it belongs to the cluster."""
+        task = asyncio.get_running_loop().create_task(self._serve(*streams(transport)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """End all connections."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines = LineReader(reader)
+        try:
+            async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
+                line = await lines.next()
+            answer = await self._answer(line, lines, writer)
+            rows = answer.get("rows")
+            if isinstance(rows, Rows):
+                await send_rows(rows, reader, writer)
+                return
+            for piece in pieces_of(answer):
+                writer.write(piece)
+                async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
+                    await writer.drain()
+        except (TimeoutError, ConnectionError):
+            pass  # the other broker has gone
+        finally:
+            writer.close()
+
+    async def _answer(
+        self, line: bytes, lines: LineReader, writer: asyncio.StreamWriter
+    ) -> dict[str, Any]:
+        """Run the command of a request; returns the fields of the answer."""
+        try:
+            request = msgspec.json.decode(line, type=Request)
+            if request.store != self._directory.number:
+                raise Unavailable(
+                    f"store {request.store} has another owner now: try again in some seconds"
+                )
+            command = find(request.ask)
+            if command is None:
+                raise CommandRefused(
+                    f"the owner of store {request.store} does not know the command "
+                    f"'{request.ask}': run one version of Harebell in the whole cluster"
+                )
+            arguments = command.arguments_of(request.fields)
+            if request.places:
+                answer = await self._place(command, arguments)
+                return self._reply(answer)
+            user = self._user(request.actor, lines, writer)
+            answer = await self._run(command, arguments, user, reads=request.reads)
+        except msgspec.MsgspecError as error:
+            return {"ok": False, "error": str(error)}
+        except HarebellError as error:
+            return refused(error)
+        return self._reply(answer)
+
+    def _reply(self, answer: Any) -> dict[str, Any]:
+        rows = self._dispatcher.reader_of(answer)
+        return {"ok": True, "answer": answer} if rows is None else {"ok": True, "rows": rows}
+
+    async def _place(self, command: Command, arguments: dict[str, Any]) -> Any:
+        """Run a command as if it had come at the control socket of this broker."""
+        return await self._dispatcher.run(
+            lambda: encoded_answer(self._dispatcher.answer(command, self._context, arguments, []))
+        )
+
+    async def _run(
+        self, command: Command, arguments: dict[str, Any], user: User | None, *, reads: bool
+    ) -> Any:
+        if user is None:
+            return await self._dispatcher.run(
+                lambda: encoded_answer(self._commands.here(command, self._context, arguments))
+            )
+        context = self._context.on_behalf_of(user)
+
+        def run() -> Slices[Any]:
+            check_rights(user, command, arguments, self._context.broker, reads=reads)
+            return (yield from encoded_answer(self._commands.here(command, context, arguments)))
+
+        return await decided(user, lambda: self._dispatcher.run(run, user.name))
+
+    def _user(
+        self, actor: Actor | None, lines: LineReader, writer: asyncio.StreamWriter
+    ) -> User | None:
+        """Return the user on whose behalf a command runs; None for the control socket.
+
+        Raises:
+            CommandRefused: there is no such user here.
+        """
+        if actor is None:
+            return None
+        users = self._context.users
+        if not actor.remote:
+            user = users.get(actor.name)
+            if user is None:
+                raise CommandRefused(
+                    f"the owner of store {self._directory.number} knows no user '{actor.name}'",
+                    ErrorKind.ACCESS_REFUSED,
+                )
+            return user
+        authorities: list[Authority] = []
+        if actor.internal:
+            authorities.append(InternalAuthority(users, actor.name))
+        if actor.asks or not actor.internal:
+            asking = _Asking(lines, writer)
+            authorities.append(AskedAuthority(asking.decide, self._context.clock))
+        return RemoteUser(actor.name, actor.tags, tuple(authorities))
+
+
+class _Asking:
+    """Asks the broker that has sent a command what its user may do.
+
+    Args:
+        lines: the connection to it.
+        writer: the same connection.
+    """
+
+    def __init__(self, lines: LineReader, writer: asyncio.StreamWriter) -> None:
+        self._lines = lines
+        self._writer = writer
+        self._one = asyncio.Lock()
+
+    async def decide(self, question: Question) -> bool | None:
+        """Ask; None if there is no answer, which is a refusal."""
+        async with self._one:
+            try:
+                async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
+                    self._writer.write(msgspec.json.encode({"question": question}) + b"\n")
+                    await self._writer.drain()
+                    return msgspec.json.decode(await self._lines.next(), type=Allowed).allowed
+            except (OSError, TimeoutError, msgspec.MsgspecError):
+                return None

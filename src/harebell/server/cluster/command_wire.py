@@ -1,0 +1,156 @@
+"""What brokers send each other to run a command at the owner of a store: lines of JSON.
+
+    caller                                             owner
+    {"ask": "queues.purge", "fields": {...},
+     "store": 2, "actor": {...}, "reads": false}  -->
+                                                  <--  {"question": {...}}      any number of times
+    {"allowed": true}                             -->
+                                                  <--  {"ok": true, "answer": ...}
+                                                       {"ok": false, "error": "...", "kind": "..."}
+
+and then the connection ends. A stream of rows is answered as on the control socket.
+
+The actor is the user on whose behalf the command runs, or null for the control socket. The owner
+looks up the users of the broker by their names, and checks their rights as if they had asked it
+themselves. It knows nothing of users whom another backend has admitted: those come with their tags,
+and it asks back what they may do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from harebell.admin.context import CheckFailed, CommandRefused, Unavailable
+from harebell.auth.authority import Question
+from harebell.base.errors import ErrorKind, HarebellError
+from harebell.base.limits import CLUSTER_ANSWER_BYTES, HTTP_CHUNK_BYTES
+
+_UNAVAILABLE = "unavailable"
+
+
+class Actor(msgspec.Struct, omit_defaults=True):
+    """The user on whose behalf a command runs.
+
+    Args:
+        name: the name of the user.
+        remote: whether another backend than the users of the broker has admitted the user.
+        tags: those that the backend gave; not used for others.
+        asks: whether the backend decides about permissions.
+        internal: whether the users of the broker do.
+    """
+
+    name: str
+    remote: bool = False
+    tags: tuple[str, ...] = ()
+    asks: bool = False
+    internal: bool = False
+
+
+class Request(msgspec.Struct):
+    """A command for another owner.
+
+    Args:
+        ask: its name.
+        fields: its arguments.
+        store: the one that the owner is expected to have.
+        actor: the user; None for the control socket.
+        reads: whether it only reads, as the HTTP method says.
+        places: whether the owner looks itself where the command runs: a broker that stands by does
+            not. Such a command has no user.
+    """
+
+    ask: str
+    fields: dict[str, Any]
+    store: int
+    actor: Actor | None
+    reads: bool
+    places: bool = False
+
+
+class Reply(msgspec.Struct):
+    """A line of the owner.
+
+    Args:
+        ok: whether the command was not refused.
+        answer: its answer, not decoded yet.
+        rows: rows of a stream.
+        error: why it is refused.
+        kind: the kind of the refusal.
+        check: the answer of a health check that has failed.
+        question: what the user may do, if the owner asks that.
+    """
+
+    ok: bool = False
+    answer: msgspec.Raw = msgspec.Raw(b"null")
+    rows: list[dict[str, Any]] | None = None
+    error: str = ""
+    kind: str = ""
+    check: dict[str, Any] | None = None
+    question: Question | None = None
+
+
+class Allowed(msgspec.Struct):
+    """The answer to a question."""
+
+    allowed: bool
+
+
+def refused(error: Exception) -> dict[str, Any]:
+    """Return the line for a refusal."""
+    kind = getattr(error, "kind", None)
+    found: dict[str, Any] = {"ok": False, "error": str(error)}
+    if isinstance(error, CheckFailed):
+        return {**found, "check": error.answer}
+    if isinstance(error, Unavailable):
+        return {**found, "kind": _UNAVAILABLE}
+    if getattr(error, "status", 0) == _UNAUTHORISED:
+        kind = ErrorKind.ACCESS_REFUSED
+    return {**found, "kind": kind.name if isinstance(kind, ErrorKind) else ""}
+
+
+_UNAUTHORISED = 401
+
+
+def refusal_of(reply: Reply) -> HarebellError:
+    """Return the refusal of a line."""
+    if reply.check is not None:
+        failed = CheckFailed(reply.error)
+        failed.answer = reply.check
+        return failed
+    if reply.kind == _UNAVAILABLE:
+        return Unavailable(reply.error)
+    known = ErrorKind.__members__.get(reply.kind, ErrorKind.PRECONDITION_FAILED)
+    return CommandRefused(reply.error, known)
+
+
+class LineReader:
+    """Reads lines of any length up to CLUSTER_ANSWER_BYTES.
+
+    Args:
+        reader: the connection.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self._rest = b""
+
+    async def next(self) -> bytes:
+        """Return the next line without its end.
+
+        Raises:
+            ConnectionError: the connection ended before, or the line is too long.
+        """
+        parts, size = [self._rest], len(self._rest)
+        while b"\n" not in parts[-1]:
+            data = await self._reader.read(HTTP_CHUNK_BYTES)
+            if not data:
+                raise ConnectionResetError("it closed the connection")
+            parts.append(data)
+            size += len(data)
+            if size > CLUSTER_ANSWER_BYTES:
+                raise ConnectionAbortedError(f"a line has more than {CLUSTER_ANSWER_BYTES} bytes")
+        last, _, self._rest = parts[-1].partition(b"\n")
+        return b"".join((*parts[:-1], last))
