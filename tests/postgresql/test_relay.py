@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import ssl
 import threading
 import time
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
@@ -290,3 +292,38 @@ def test_a_client_that_comes_after_the_end_of_the_owner_is_served(
         channel.declare_queue("jobs", durable=True)
         assert two.overview()["connections"] == 1
     assert two.state == "running"
+
+
+def test_a_standby_serves_the_http_api_of_the_owner(
+    postgresql: PostgresServer, database: str
+) -> None:
+    ports = {name: free_port() for name in ("one", "two")}
+    with ExitStack() as stack:
+        members = [
+            stack.enter_context(
+                Member(postgresql.url(database), name, management_port=port, metrics_port=0)
+            ).wait(state)
+            for (name, port), state in zip(ports.items(), ("running", "standby"), strict=True)
+        ]
+        _get_json(ports["one"], "/api/nodes")
+        assert eventually(lambda: _names(ports["two"]) == ["one", "two"])
+        members[0].ask("cluster.drain")
+        members[1].wait("running")
+        members[0].wait("standby")
+        # Now through the other one, whose port has never closed.
+        assert eventually(lambda: _names(ports["one"]) == ["one", "two"])
+
+
+def _names(port: int) -> list[str]:
+    try:
+        return sorted(row["name"] for row in _get_json(port, "/api/nodes"))
+    except OSError:
+        return []
+
+
+def _get_json(port: int, path: str) -> list[dict[str, str]]:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+    request.add_header("Authorization", "Basic Z3Vlc3Q6Z3Vlc3Q=")
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        found: list[dict[str, str]] = json.load(answer)
+        return found

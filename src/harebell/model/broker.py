@@ -115,6 +115,10 @@ class Broker:
         self.log = LogExchange(first.router, self._editor, self.clock, node)
         self.events.attach(first.router)
 
+    def leave_default_vhost(self) -> None:
+        """Serve no vhost "/": another broker of the cluster does. Called before `restore`."""
+        del self.vhosts[DEFAULT_VHOST]
+
     def limit(self, ceilings: Ceilings) -> None:
         """Set the broker-wide limits; they apply to what is declared later."""
         ceilings.every = self.vhosts

@@ -54,12 +54,13 @@ from harebell.server.logs.outputs import log_paths
 from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
 from harebell.server.metrics.serving import serve_metrics
 from harebell.server.metrics.source import Source
+from harebell.server.net.connection import ServerProtocol
+from harebell.server.net.elsewhere import Elsewhere
 from harebell.server.net.handed_sockets import Claimed, EndedAsStandby, HandedSockets, kept
 from harebell.server.net.listener import Listener, StartError, listen, reopened
 from harebell.server.net.tls import ServerTls
 from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
-from harebell.server.postgresql.addresses import reachable
 from harebell.server.service_manager import ServiceManager
 from harebell.server.statistics import node
 from harebell.server.statistics.planning import plan_of
@@ -69,6 +70,7 @@ from harebell.server.time_source import Cancellable, MachineTime, TimeSource
 
 if TYPE_CHECKING:
     from harebell.server.backends.configured import Backends
+    from harebell.server.cluster.cluster import Cluster
     from harebell.server.postgresql.fence import Fence
     from harebell.server.postgresql.owned_store import OwnedStore
 
@@ -183,6 +185,8 @@ class App:
         self.metrics_listeners: list[HttpListener] = []
         self.service = ClientService(self, closed)
         self.fence = self._make_fence(owned)
+        self.cluster: Cluster | None = None
+        self.handing_over: Elsewhere | None = None
         self.open_http: Callable[[], Awaitable[list[HttpListener]]]
         self.reopened = lambda closed: reopened(self, closed)
 
@@ -251,6 +255,8 @@ class App:
         """Restore the declared vhosts, queues, exchanges, bindings and users from disk."""
         storage = self.storage
         storage.begin()
+        if storage.owned is not None and not storage.owned.has_users:
+            self.broker.leave_default_vhost()
         for sentence in self.broker.restore():
             self.logger.write("error", sentence)
         if len(self.broker.branches):
@@ -287,6 +293,11 @@ class App:
             load_definitions(
                 ImportTarget(self.broker, self.users, definitions), config, self.logger.write
             )
+        owned = self.storage.owned
+        if owned is not None and not owned.has_users:
+            # What a new broker has is in store 1 of its cluster.
+            self.broker.vhost_added = new_vhosts.added
+            return
         if not self.users.all() and config.default_vhost not in self.broker.vhosts:
             self.broker.add_vhost(config.default_vhost)
         make_default_user(
@@ -359,7 +370,6 @@ class App:
         stopped = self.service.state == STOPPED
         if self.config.tls_cert is not None:
             self.tls = ServerTls(self.config, self.logger.write)
-        self.listeners = [] if stopped else await listen(self, handed)
         context = AdminContext(
             self.broker,
             self.users,
@@ -376,12 +386,21 @@ class App:
         context.recent_lines = self.logger.recent.after
         context.brokers = self.service.nodes
         context.operation = self.service
-        dispatcher = Dispatcher(context, self.flush_soon)
+        dispatcher = self.dispatcher = Dispatcher(context, self.flush_soon)
+        if self.storage.owned is not None:
+            # Imported only if it is used: it loads the driver of PostgreSQL.
+            from harebell.server.cluster.cluster import Cluster
+
+            self.cluster = Cluster(self, self.storage.owned, context, dispatcher)
+            await self.cluster.start()
+        handed = handed or HandedSockets()
+        self.listeners = [] if stopped else await listen(self, handed)
         self.open_http = lambda: serve_http(
-            self.config, self._tls_context, self.logger.write, context, dispatcher
+            self.config, self._tls_context, self.logger.write, context, dispatcher, handed
         )
         if not stopped:
             self.http_listeners = await self.open_http()
+        handed.close()
         if self.http_listeners:
             self.take_samples()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
@@ -391,9 +410,8 @@ class App:
             lambda: self._metrics_source(context.login_attempts),
             self._trouble,
         )
-        if self.fence is not None and self.storage.owned is not None:
-            listening = [(each.scheme, each.host, each.port) for each in self.listeners]
-            self.storage.owned.ownership.publish(reachable(self.config, listening))
+        if self.fence is not None and self.cluster is not None:
+            self.cluster.publish()
             self.fence.start()
         self.look_at_disk()
         self.timers.wake = self._wake_at
@@ -422,7 +440,11 @@ class App:
         """
         from harebell.server.reloading import reload
 
-        return reload(self)
+        answer = reload(self)
+        if self.cluster is not None:
+            # The certificate may be another one.
+            self.cluster.publish()
+        return answer
 
     def _hang_up(self) -> None:
         """Read the configuration and the TLS files again, and open the log file anew (SIGHUP)."""
@@ -484,7 +506,11 @@ class App:
         await self.close_connections(
             "the store goes to another broker: connect again" if drained else "shutdown"
         )
+        if self.handing_over is not None:
+            self.handing_over.close()
         self._sampling.stop()
+        if self.cluster is not None:
+            self.cluster.close()
         for handle in (self._ticking, self._alarm):
             if handle is not None:
                 handle.cancel()
@@ -556,7 +582,11 @@ class App:
 
     def has_room(self) -> bool:
         """True if another connection leaves enough file descriptors for the store."""
-        room = len(self.registry.connections) < self.max_connections
+        taken = len(self.registry.connections)
+        if self.handing_over is not None:
+            # Each takes a socket here, and one to the owner.
+            taken += 2 * (self.handing_over.connections + self.handing_over.waiting)
+        room = taken < self.max_connections
         if not room and not self._turned_away:
             self.logger.write(
                 "warning",
@@ -569,6 +599,10 @@ class App:
     def accept(self, peer: Peer) -> BaseConnection:
         """Return the connection object for an accepted peer."""
         return Arrival(self.broker, self.users, self.registry, self.settings, peer, self.clock())
+
+    def protocol_of(self, peer: Peer) -> ServerProtocol:
+        """Return the connection of a client that another process of the cluster has accepted."""
+        return ServerProtocol(self, None, peer=peer)
 
     def flush_soon(self) -> None:
         """Schedule `flush` for the end of this turn."""
@@ -752,9 +786,11 @@ async def _own_store(
     if not config.storage:
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
+    from harebell.server.cluster.stores import number_of
     from harebell.server.postgresql.standing_by import StandingBy
 
-    return await StandingBy(config, node_name(config), manager, logger.write, say).own()
+    number = number_of(os.environ)
+    return await StandingBy(config, node_name(config), number, manager, logger.write, say).own()
 
 
 async def _serve(
@@ -802,7 +838,8 @@ async def _serve(
         logger.write("info", f"Server startup complete; {plugins} plugins started.")
         app.report_ready()
         await app.wait()
-        handed = kept(app.listeners) if app.service.successor is not None else handed
+        if app.service.successor is not None:
+            handed = kept(app.listeners, app.http_listeners)
         await app.stop()
         if app.service.successor is not None:
             logger.close()

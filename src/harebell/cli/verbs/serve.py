@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -18,7 +19,15 @@ import click
 
 from harebell.base.errors import DiskError, HarebellError
 from harebell.cli.verb import DiskFailed, Failure, Verb, WrongUsage
-from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, read_configuration
+from harebell.server.cluster.process_config import config_of
+from harebell.server.cluster.stores import VARIABLE, end_with_supervisor, number_of
+from harebell.server.config import (
+    CONFIG_VARIABLE,
+    Config,
+    ConfigError,
+    Configuration,
+    read_configuration,
+)
 from harebell.server.config.setting import PREFIX
 from harebell.server.config.settings import SETTINGS
 
@@ -89,10 +98,18 @@ def serve(config_file: str | None, **flags: str | None) -> None:
     Flags win over the environment, which wins over configuration files. It ends at SIGTERM or
     SIGINT, after telling every client why.
     """
+
+    def read() -> Configuration:
+        found = read_configuration(flags, config_file=config_file)
+        return found._replace(config=config_of(found.config, number_of(os.environ)))
+
+    end_with_supervisor(os.environ)
     try:
-        configuration = read_configuration(flags, config_file=config_file)
+        configuration = read()
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
+    if configuration.config.storage_stores > 1 and VARIABLE not in os.environ:
+        click.get_current_context().exit(_supervise(configuration))
     # Imported objects are never garbage: collections during the import would waste time.
     gc.disable()
     from harebell.server.app import run
@@ -103,7 +120,7 @@ def serve(config_file: str | None, **flags: str | None) -> None:
         code = run(
             configuration,
             lambda app: announce(app, app.config),
-            lambda: read_configuration(flags, config_file=config_file),
+            read,
             click.echo,
         )
     except DiskError as error:
@@ -111,6 +128,19 @@ def serve(config_file: str | None, **flags: str | None) -> None:
     except HarebellError as error:
         raise Failure(str(error)) from None
     click.get_current_context().exit(code)
+
+
+def _supervise(configuration: Configuration) -> int:
+    """Run a process per store, and return the exit code."""
+    from harebell.server.cluster import supervisor
+
+    def report(level: str, line: str) -> None:
+        click.echo(f"{level}: {line}", err=True)
+
+    try:
+        return supervisor.run(configuration.config, click.echo, report)
+    except HarebellError as error:
+        raise Failure(str(error)) from None
 
 
 def announce(app: App, config: Config) -> None:

@@ -156,6 +156,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     storage_schema: str = "harebell"
     storage_lease_ms: int = limits.STORAGE_LEASE_MS
     storage_address: str = ""
+    storage_stores: int = 1
+    storage_cluster_port: int = 0
     durability: str = "fsync"
     durability_interval_ms: int = limits.DURABILITY_INTERVAL_MS
     segment_bytes: int = limits.SEGMENT_BYTES

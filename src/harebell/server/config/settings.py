@@ -475,6 +475,16 @@ SETTINGS: tuple[Setting, ...] = (
         "Where other brokers of the store reach this one, host:port; made up if empty.",
     ),
     Setting(
+        "storage_stores",
+        whole(1, limits.STORAGE_STORES),
+        "Stores of a cluster in PostgreSQL, each with a process of its own.",
+    ),
+    Setting(
+        "storage_cluster_port",
+        whole(0, 65_535),
+        "Port for the other brokers of the cluster; 0 for a free one.",
+    ),
+    Setting(
         "durability",
         choice("fsync", "interval", "os", "replicated"),
         "What a confirm waits for: the disk, or less; with PostgreSQL also its standbys.",

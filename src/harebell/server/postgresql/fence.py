@@ -30,6 +30,7 @@ class Served(Protocol):
     loop: asyncio.AbstractEventLoop
     logger: Any
     listeners: list[Any]
+    http_listeners: list[Any]
     registry: Any
 
     async def close_connections(self, reason: str) -> None:
@@ -85,7 +86,7 @@ class Fence:
         app.logger.write(
             "error", f"this broker does not own the store any more, and stands by: {reason}"
         )
-        sockets = kept(app.listeners)
+        sockets = kept(app.listeners, app.http_listeners)
         for listener in app.listeners:
             listener.server.close()
         app.listeners = []

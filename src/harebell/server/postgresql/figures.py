@@ -19,10 +19,16 @@ def seen_figures(seen: Seen) -> dict[str, Any]:
     }
 
 
-def cluster_rows(nodes: Iterable[BrokerRow]) -> list[dict[str, Any]]:
-    """Return the brokers of a store, as `harebell cluster status` shows them."""
+def cluster_rows(store: int, nodes: Iterable[BrokerRow]) -> list[dict[str, Any]]:
+    """Return the brokers of a store, as `harebell cluster status` shows them.
+
+    Args:
+        store: its number.
+        nodes: its brokers.
+    """
     return [
         {
+            "store": store,
             "name": each.name,
             "state": each.state if each.running else "gone",
             "running": each.running,

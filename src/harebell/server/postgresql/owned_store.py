@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import StoreError
 from harebell.base.histogram import Histogram
 from harebell.base.osfs import OsFiles
+from harebell.server.cluster.stores import FIRST
 from harebell.server.disk.lock import DirectoryLock
+from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.figures import cluster_rows
 from harebell.server.postgresql.log_writer import LogWriter
 from harebell.server.postgresql.ownership import Ownership
@@ -35,13 +37,16 @@ class OwnedStore:
         root: the cache, which has what the log says.
         ownership: the claim.
         writer: of the log.
-        node: the name of this broker.
+        database: where it is.
+        number: of the store in its cluster.
 
     Attributes:
         ownership: as given.
         root: as given.
         lock: as given.
-        node: as given.
+        database: as given.
+        number: as given.
+        node: the name of this broker.
     """
 
     def __init__(
@@ -50,15 +55,23 @@ class OwnedStore:
         root: Path,
         ownership: Ownership,
         writer: LogWriter,
-        node: str,
+        database: Database,
+        number: int,
     ) -> None:
-        self.node = node
+        self.node = database.node
+        self.database = database
+        self.number = number
         self.lock = lock
         self.root = root
         self.ownership = ownership
         self._writer = writer
         self._journal = Journal()
         self._definitions: RecordedDefinitions
+
+    @property
+    def has_users(self) -> bool:
+        """Whether the users of the cluster are in this store."""
+        return self.number == FIRST
 
     def open(
         self,
@@ -91,7 +104,7 @@ class OwnedStore:
 
     def nodes(self) -> list[dict[str, Any]]:
         """Return the brokers of the store, as of the last renewal of the lease."""
-        return cluster_rows(self.ownership.nodes)
+        return cluster_rows(self.number, self.ownership.nodes)
 
     def overview(self) -> dict[str, Any]:
         """Return the figures of `harebell status`."""

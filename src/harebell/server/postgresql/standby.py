@@ -12,6 +12,7 @@ from harebell import __version__
 from harebell.base.errors import StoreError
 from harebell.base.limits import STANDBY_LOOK_SECONDS
 from harebell.base.osfs import OsFiles
+from harebell.server.cluster.stores import schema_of
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.postgresql.database import Database, driver, worth_of_commits
 from harebell.server.postgresql.log_reader import LogReader
@@ -58,10 +59,12 @@ class Standby:
     Args:
         config: where the store is, and how long a lease is.
         node: the name of this broker.
+        number: of the store in its cluster.
         report: called with a level and a line.
         patient: whether to wait for a server that refuses; else only for one that is away.
 
     Attributes:
+        database: where the store is.
         seen: the row of the store at the last look; None before the first.
         nodes: the brokers of the store, as of a second ago.
         trouble: why the store cannot be looked at; "" while it can.
@@ -76,6 +79,7 @@ class Standby:
         self,
         config: Config,
         node: str,
+        number: int,
         report: Callable[[str, str], None],
         *,
         patient: bool = False,
@@ -90,16 +94,17 @@ class Standby:
                 "durable: leave it out, or set it to replicated"
             )
         self._config = config
-        self._database = Database(
+        self.database = Database(
             config.storage,
-            config.storage_schema,
+            schema_of(config.storage_schema, number),
             config.storage_lease_ms,
             node,
             config.durability,
         )
         self._report = report
         self._patient = patient
-        self._tables = Tables(config.storage_schema)
+        self._number = number
+        self._tables = Tables(self.database.schema)
         self._lock = DirectoryLock(config.data_dir)
         self._warn_of_local_messages()
         self._link: Connection[Any] | None = None
@@ -151,7 +156,7 @@ class Standby:
                 return owned
             if said:
                 said = self.trouble = ""
-                self._report("info", f"{self._database.shown} answers again")
+                self._report("info", f"{self.database.shown} answers again")
             self.looked()
             lease = self._config.storage_lease_ms / _MS
             await asyncio.sleep(min(lease / _LOOKS, STANDBY_LOOK_SECONDS))
@@ -161,7 +166,7 @@ class Standby:
         """End without owning the store."""
         if self._link is not None:
             with contextlib.suppress(driver().Error):
-                forget_node(self._link, self._tables, self._database.node)
+                forget_node(self._link, self._tables, self.database.node)
         self._drop_link()
         self._replica.close()
         self._lock.release()
@@ -175,7 +180,7 @@ class Standby:
         self._drop_link()
         self._watch.forget()
         final = isinstance(error, StoreError)
-        text = str(error) if final else self._database.reason(error)
+        text = str(error) if final else self.database.reason(error)
         if not self._patient and (final or any(each in text for each in _FINAL)):
             self.close()
             raise StoreError(text)
@@ -193,7 +198,7 @@ class Standby:
         link = self._connected()
         if time.monotonic() - self._noted_at > _NOTED_SECONDS:
             self._noted_at = time.monotonic()
-            node = self._database.node
+            node = self.database.node
             report_node(link, self._tables, node, self._address, STANDBY, __version__)
             self.nodes = self._roll.call(link, self._tables)
         seen = look(link, self._tables)
@@ -214,7 +219,7 @@ class Standby:
         Raises:
             StoreError: it is.
         """
-        if seen.released or seen.owner != self._database.node:
+        if seen.released or seen.owner != self.database.node:
             self._namesakes.clear()
             return
         # A statement of the process before this one may still have been on its way.
@@ -227,12 +232,12 @@ class Standby:
 
     def _claim(self, link: Connection[Any], seen: Seen) -> OwnedStore | None:
         began = now()
-        epoch = claim(link, self._tables, seen, self._database)
+        epoch = claim(link, self._tables, seen, self.database)
         if epoch is None:
             return None
         note_claim(self._config.data_dir, seen.identity, epoch)
-        ownership = Ownership(self._database, self._tables, epoch, began, __version__, self._report)
-        writer = LogWriter(self._database, self._tables, ownership, self._reader, self._report)
+        ownership = Ownership(self.database, self._tables, epoch, began, __version__, self._report)
+        writer = LogWriter(self.database, self._tables, ownership, self._reader, self._report)
         try:
             writer.begin(self._reader, link)
         except Deposed:
@@ -243,13 +248,13 @@ class Standby:
             raise
         self._replica.close()
         self._drop_link()
-        where = self._database.shown
+        where = self.database.shown
         self._report("info", f"this broker owns the store in {where} (epoch {epoch})")
-        return OwnedStore(self._lock, self._root, ownership, writer, self._database.node)
+        return OwnedStore(self._lock, self._root, ownership, writer, self.database, self._number)
 
     def _connected(self) -> Connection[Any]:
         if self._link is None:
-            link = self._database.connect()
+            link = self.database.connect()
             try:
                 self._tables.make(link)
                 if self.seen is None:

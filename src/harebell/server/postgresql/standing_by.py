@@ -14,13 +14,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell import __version__
+from harebell.admin.context import CommandRefused
+from harebell.server.cluster.draining import DRAIN, drain
+from harebell.server.cluster.from_standby import CommandsFromStandby
 from harebell.server.control import server as control_server
 from harebell.server.file_limits import max_open, shares
-from harebell.server.http.listening import is_installed, open_listener
+from harebell.server.http.listening import bound_for, is_installed, open_listener
+from harebell.server.http.serving import http_addresses
 from harebell.server.metrics.serving import port_of
 from harebell.server.net.acceptor import bound
 from harebell.server.net.asked_address import asked_addresses, refused
 from harebell.server.net.handed_sockets import Claimed, EndedAsStandby, inherited
+from harebell.server.net.tls import StartError
 from harebell.server.postgresql.addresses import joined, reachable
 from harebell.server.postgresql.fence import AGAIN
 from harebell.server.postgresql.figures import cluster_rows, seen_figures
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
 _MS = 1_000
 STANDBY = "standby"
 """The state of a broker that stands by."""
+_OF_A_PROCESS = ("app", "config", "listeners", "logs")
+"""Nouns whose commands are about the process that is asked."""
 CLUSTER_STATUS = "cluster.status"
 
 
@@ -44,6 +51,7 @@ class StandingBy:
     Args:
         config: the configuration.
         node: the name of this broker.
+        number: of the store in its cluster.
         manager: is told when clients can connect.
         report: called with a level and a line.
         say: called with lines for the output of `harebell serve`.
@@ -53,20 +61,25 @@ class StandingBy:
         self,
         config: Config,
         node: str,
+        number: int,
         manager: ServiceManager,
         report: Callable[[str, str], None],
         say: Callable[[str], None],
     ) -> None:
         self._config = config
         self._node = node
+        self._number = number
         self._manager = manager
         self._report = report
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._inherited = inherited(os.environ)
-        self._standby = Standby(config, node, report, patient=AGAIN in os.environ)
+        self._standby = Standby(config, node, number, report, patient=AGAIN in os.environ)
         limit = max(1, shares(max_open())[1] // 2)
         self._relay = Relay(2 * config.storage_lease_ms / _MS, limit, report)
+        self._commands = CommandsFromStandby(
+            self._standby.database, config.storage_schema, config.storage_stores, number, report
+        )
         self._control: control_server.Control | None = None
         self._probes: list[Any] = []
         self._opening: asyncio.Task[None] | None = None
@@ -107,6 +120,7 @@ class StandingBy:
             await asyncio.wait([self._opening])
         if self._control is not None:
             await self._control.close()
+        self._commands.close()
         for each in self._probes:
             await each.close()
 
@@ -141,6 +155,7 @@ class StandingBy:
                 except OSError as error:
                     raise refused(asked, error) from None
             self._relay.listen(asked, sockets)
+        await self._open_http()
         self._inherited.close()
         self._control = await control_server.start(self, config.data_dir, self)
         await self._open_probes()
@@ -151,6 +166,19 @@ class StandingBy:
             self._say(line)
         where = ", ".join(shown)
         self._manager.ready(f"standing by: {self.owner}; passes on what comes to {where}")
+
+    async def _open_http(self) -> None:
+        """Open the ports of the HTTP API, which is the owner's."""
+        for asked, key, given in http_addresses(self._config):
+            sockets = self._inherited.take(asked)
+            try:
+                sockets = sockets or await bound_for(asked.host, asked.port, key)
+            except StartError as error:
+                if given:
+                    raise
+                self._report("warning", f"no HTTP API: {error}")
+                continue
+            self._relay.listen(asked, sockets)
 
     async def _open_probes(self) -> None:
         """Serve probes and the few metrics that there are."""
@@ -213,10 +241,27 @@ class StandingBy:
         return isinstance(name, str) and find(name) is not None
 
     async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """Answer `harebell cluster status`, and refuse all that needs the store."""
-        if name == CLUSTER_STATUS:
-            return {"ok": True, "answer": cluster_rows(self._standby.nodes)}
-        return {
-            "ok": False,
-            "error": f"this broker stands by: {self.owner}, so run the command there",
-        }
+        """Let an owner run a command; refuse what is about the process of an owner."""
+        if name == CLUSTER_STATUS and self._config.storage_stores == 1:
+            return {"ok": True, "answer": cluster_rows(self._number, self._standby.nodes)}
+        if name == DRAIN:
+            return await self._drain(fields)
+        from harebell.admin.catalog import find
+
+        command = find(name)
+        assert command is not None, "`knows` was asked before"
+        if command.noun.name in _OF_A_PROCESS:
+            return {"ok": False, "error": self._refusal}
+        return await self._commands.serve(command, fields)
+
+    @property
+    def _refusal(self) -> str:
+        return f"this broker stands by: {self.owner}, so run the command there"
+
+    async def _drain(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Give away what the other processes of this machine own."""
+        try:
+            given = await drain(self._config, self._number, fields.get("store"), None)
+        except CommandRefused as error:
+            return {"ok": False, "error": str(error)}
+        return {"ok": True, "answer": {}} if given else {"ok": False, "error": self._refusal}

@@ -39,6 +39,8 @@ CREATE TABLE IF NOT EXISTS {schema}.store (
     lease_ms integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 10)
 """
+_LATER_COLUMNS = {"cluster_version": "bigint", "load": "real"}
+"""Columns of `store` that earlier versions lack; see `harebell.server.cluster.tables`."""
 _NODE = """
 CREATE TABLE IF NOT EXISTS {schema}.node (
     name text PRIMARY KEY,
@@ -94,6 +96,7 @@ class Tables:
             if known is None or known[0] is None:
                 link.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
             link.execute(sql.SQL(_STORE).format(schema=schema))
+            self._add_columns(link)
             link.execute(sql.SQL(_NODE).format(schema=schema))
             link.execute(
                 self.statement("INSERT INTO {store} (format) VALUES (%s) ON CONFLICT DO NOTHING"),
@@ -108,6 +111,25 @@ class Tables:
                 f"the schema '{self.schema}' has format {found}, and this version of Harebell "
                 f"reads {FORMAT}: use the version that made it, or another storage_schema"
             )
+
+    def _add_columns(self, link: Connection[Any]) -> None:
+        """Add what a store of an earlier version lacks.
+
+        ALTER TABLE waits for the renewal of a lease, and the next renewal waits for it, so it is
+        used only if there is something to add.
+        """
+        rows = link.execute(
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = 'store'",
+            (self.schema,),
+        ).fetchall()
+        there = {name for (name,) in rows}
+        for name, kind in _LATER_COLUMNS.items():
+            if name not in there:
+                added = sql.SQL("ADD COLUMN {} {} NOT NULL DEFAULT 0").format(
+                    sql.Identifier(name), sql.SQL(kind)
+                )
+                link.execute(self.statement("ALTER TABLE {store} ") + added)
 
     def make_log(self, link: Connection[Any], generation: int) -> None:
         """Create the table of a generation, unless it is there."""

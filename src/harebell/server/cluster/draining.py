@@ -1,0 +1,67 @@
+"""Give the stores that the processes of this machine own to other machines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harebell.admin.context import CommandRefused
+from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
+from harebell.server.cluster.stores import FIRST, data_dir_of
+from harebell.server.control.client import ControlError, ask_command, ask_overview
+
+if TYPE_CHECKING:
+    from harebell.server.config import Config
+
+_OWNER = "running"
+DRAIN = "cluster.drain"
+"""The command that each process is asked to run for its own store."""
+
+
+async def drain(
+    config: Config, own: int, store: int | None, hand_over: Callable[[], None] | None
+) -> int:
+    """Give the stores of this machine to others; this process comes last.
+
+    Args:
+        config: the configuration of this process.
+        own: the store of this process.
+        store: the only store that is given away; None for all.
+        hand_over: gives the store of this process away; None if it does not own it.
+
+    Returns:
+        How many stores are given away.
+
+    Raises:
+        CommandRefused: a store stays; the text says which, and why.
+    """
+    every = range(FIRST, FIRST + config.storage_stores)
+    wanted = every if store is None else (store,)
+    if store is not None and store not in every:
+        raise CommandRefused(f"there is no store {store}: the cluster has {len(every)}")
+    refused: list[str] = []
+    given = 0
+    for number in wanted:
+        if number == own:
+            continue
+        directory = data_dir_of(config.data_dir, own, number)
+        try:
+            overview = await asyncio.to_thread(ask_overview, directory, CONTROL_TIMEOUT_SECONDS)
+            if store is None and overview["state"] != _OWNER:
+                continue
+            await asyncio.to_thread(ask_command, directory, DRAIN, {"store": number})
+            given += 1
+        except ControlError as error:
+            refused.append(f"store {number}: {error}")
+    if own in wanted and hand_over is not None:
+        try:
+            hand_over()
+            given += 1
+        except CommandRefused as error:
+            if len(wanted) == 1:
+                raise
+            refused.append(f"store {own}: {error}")
+    if refused:
+        raise CommandRefused("; ".join(refused))
+    return given

@@ -1,0 +1,161 @@
+"""What each process of a cluster knows of it, and the changes that wait until all of them know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from harebell.base.errors import StoreError
+from harebell.server.cluster.directory import CLUSTER_SCHEME, Directory, View
+from harebell.server.cluster.stores import schema_of
+from harebell.server.postgresql.database import Database
+from harebell.server.postgresql.ownership import claim, look
+from harebell.server.postgresql.tables import Tables
+from tests.postgresql.servers import PostgresServer
+
+BASE = "harebell"
+
+
+class Owner:
+    """An owner of a store, without a broker.
+
+    Args:
+        url: of the database.
+        store: its number.
+        serves: whether it has an address.
+        stores: how many there are.
+    """
+
+    def __init__(self, url: str, store: int, *, serves: bool = True, stores: int = 2) -> None:
+        database = Database(url, schema_of(BASE, store), 3_000, f"broker-{store}", "fsync")
+        tables = Tables(database.schema)
+        with database.connect() as link:
+            tables.make(link)
+            self.epoch = claim(link, tables, look(link, tables), database)
+            if serves:
+                address = f'{{"{CLUSTER_SCHEME}": "127.0.0.1:{store}"}}'
+                link.execute(tables.statement("UPDATE {store} SET addresses = %s"), (address,))
+        self.directory = Directory(database, BASE, stores, store, lambda _level, _line: None)
+
+    async def start(self) -> None:
+        """Begin to follow the cluster."""
+        await self.directory.start(self.epoch or 0)
+
+
+@asynccontextmanager
+async def _owners(url: str, **settings: bool) -> AsyncIterator[tuple[Directory, Directory]]:
+    made = [Owner(url, store, **settings) for store in (1, 2)]
+    async with AsyncExitStack() as stack:
+        for each in made:
+            await each.start()
+            stack.callback(each.directory.close)
+        yield made[0].directory, made[1].directory
+
+
+@pytest.fixture
+def url(postgresql: PostgresServer, database: str) -> str:
+    """The URL of an empty database."""
+    return postgresql.url(database)
+
+
+def _play(work: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 60.0))  # type: ignore[arg-type]
+
+
+def test_a_new_vhost_is_known_everywhere_when_its_place_is(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            for number in range(10):
+                store = await one.place(f"v{number}")
+                assert two.store_of(f"v{number}") == one.store_of(f"v{number}") == store
+            assert one.is_elsewhere("v0") != two.is_elsewhere("v0")
+            assert not one.is_elsewhere("nowhere")
+
+    _play(play)
+
+
+def test_vhosts_are_spread_evenly_over_idle_stores(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, _):
+            places = [await one.place(f"v{number}") for number in range(6)]
+            assert sorted(places) == [1, 1, 1, 2, 2, 2]
+
+    _play(play)
+
+
+def test_a_vhost_stays_where_it_is(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            first = await asyncio.gather(one.place("orders"), two.place("orders"))
+            assert first[0] == first[1] == await one.place("orders")
+
+    _play(play)
+
+
+def test_a_store_without_an_owner_that_serves_gets_no_vhost(url: str) -> None:
+    async def play() -> None:
+        one, two = Owner(url, 1), Owner(url, 2, serves=False)
+        for each in (one, two):
+            await each.start()
+        try:
+            assert {await one.directory.place(f"v{number}") for number in range(4)} == {1}
+            assert one.directory.address_of(2) is None
+        finally:
+            one.directory.close()
+            two.directory.close()
+
+    _play(play)
+
+
+def test_an_owner_says_which_vhosts_it_has(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            await two.register({"a", "b"})
+            await one.register({"c"})
+            await two.register({"b", "d"})
+            assert one.view.vhosts == {"b": 2, "c": 1, "d": 2}
+            await one.forget("b")
+            assert two.store_of("b") is None
+
+    _play(play)
+
+
+def test_a_change_waits_until_the_other_owner_has_taken_it_over(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            taken: list[str] = []
+
+            async def slowly(view: View) -> None:
+                await asyncio.sleep(0.2)
+                taken.append(view.users)
+
+            two.changed = slowly
+            await one.write_users("all of them")
+            assert taken == ["all of them"]
+
+    _play(play)
+
+
+def test_an_owner_that_was_deposed_does_not_change_the_users(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, _):
+            Owner(url, 1)
+            with pytest.raises(StoreError, match="store 1 has another owner now"):
+                await one.write_users("of a former owner")
+            assert one.view.users == ""
+
+    _play(play)
+
+
+def test_a_cluster_that_cannot_be_read_is_said_so(url: str) -> None:
+    async def play() -> None:
+        database = Database(url, BASE, 500, "broker", "fsync")
+        directory = Directory(database, BASE, 1, 1, lambda _level, _line: None)
+        # Nobody has made the schema.
+        with pytest.raises(StoreError, match="the tables of the cluster cannot be read"):
+            await directory.start()
+
+    _play(play)

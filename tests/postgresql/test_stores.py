@@ -1,0 +1,261 @@
+"""Clusters of several stores: a process per store, at the same ports, on every machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from harebell.client.blocking import connect
+from harebell.client.errors import AMQPError
+from tests.patience import eventually
+from tests.postgresql.cluster import Member
+from tests.postgresql.machine import Machine
+from tests.postgresql.servers import PostgresServer
+from tests.running import command, environment
+
+FAIL_OVER_SECONDS = 5.0
+EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
+
+
+@pytest.fixture
+def machine(postgresql: PostgresServer, database: str) -> Iterator[Machine]:
+    """A machine that owns both stores."""
+    with Machine(postgresql.url(database), "one") as machine:
+        machine.wait("running")
+        yield machine
+
+
+@pytest.fixture
+def pair(postgresql: PostgresServer, database: str) -> Iterator[tuple[Machine, Machine]]:
+    """A machine that owns both stores, and one that stands by for both."""
+    url = postgresql.url(database)
+    with ExitStack() as stack:
+        one = stack.enter_context(Machine(url, "one"))
+        one.wait("running")
+        two = stack.enter_context(Machine(url, "two"))
+        two.wait("standby")
+        yield one, two
+
+
+def _add_vhost(machine: Machine, name: str, store: int) -> None:
+    """Add a vhost in a store, where the user guest may do everything."""
+    machine.ask("vhosts.add", store, name=name)
+    machine.ask("permissions.set", store, user="guest", vhost=name, **EVERYTHING)
+    assert eventually(lambda: _opens(machine.amqp(name)))
+
+
+def _wait_for_standby(owner: Machine, store: int) -> None:
+    """Wait until the owner of a store knows one that stands by."""
+
+    def known() -> bool:
+        rows = owner.ask("cluster.status", store)
+        return any(
+            row["store"] == store and row["state"] == "standby" and row["running"] for row in rows
+        )
+
+    assert eventually(known)
+
+
+def _opens(url: str) -> bool:
+    try:
+        with connect(url):
+            return True
+    except AMQPError:
+        return False
+
+
+def _publish(url: str, body: bytes) -> None:
+    with connect(url) as connection, connection.channel(confirms=True) as channel:
+        channel.declare_queue("jobs", durable=True)
+        channel.publish(body, routing_key="jobs", delivery_mode=2)
+
+
+def _take(url: str) -> bytes:
+    with connect(url) as connection, connection.channel() as channel:
+        found = channel.get("jobs", no_ack=True)
+        assert found is not None
+        return bytes(found.body)
+
+
+def test_each_store_has_a_process_and_all_of_them_one_port(machine: Machine) -> None:
+    assert len(set(machine.pids())) == 2
+    listeners = [machine.overview(each)["listeners"] for each in machine.stores]
+    assert listeners[0] == listeners[1]
+    assert f"amqp://127.0.0.1:{machine.member.port}" in listeners[0]
+
+
+def test_a_client_is_served_whichever_process_accepts_it(machine: Machine) -> None:
+    _add_vhost(machine, "far", 2)
+    for number in range(10):
+        _publish(machine.amqp("far"), b"%d" % number)
+        _publish(machine.amqp(), b"%d" % number)
+    found = [
+        [(row["vhost"], row["messages"]) for row in machine.ask("queues.list", store, vhost=vhost)]
+        for store, vhost in ((1, "/"), (2, "far"))
+    ]
+    assert found == [[("/", 10)], [("far", 10)]]
+
+
+def test_a_client_outlives_the_process_that_accepted_it(machine: Machine) -> None:
+    _add_vhost(machine, "far", 2)
+    with ExitStack() as stack:
+        # Some of them were accepted by the other process.
+        clients = [stack.enter_context(connect(machine.amqp("far"))) for _ in range(20)]
+        os.kill(machine.pids()[0], signal.SIGKILL)
+        for each in clients:
+            with each.channel() as channel:
+                channel.declare_queue("jobs", durable=True)
+
+
+def test_commands_work_at_every_process(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    for number, (machine, store) in enumerate([(one, 1), (one, 2), (two, 1), (two, 2)]):
+        machine.ask("vhosts.add", store, name=f"v{number}")
+        machine.ask("users.add", store, name=f"u{number}", password="secret")
+        machine.ask("permissions.set", store, user=f"u{number}", vhost=f"v{number}", **EVERYTHING)
+        _publish(machine.amqp(f"v{number}", f"u{number}:secret"), b"mine")
+    stores = {row["name"]: row for row in one.ask("vhosts.list")}
+    assert set(stores) == {"/", "v0", "v1", "v2", "v3"}
+    for machine, store in ((one, 1), (one, 2), (two, 1), (two, 2)):
+        rows = machine.ask("queues.list", store)
+        assert [(row["vhost"], row["messages"]) for row in rows] == [(f"v{n}", 1) for n in range(4)]
+        users = {row["name"] for row in machine.ask("users.list", store)}
+        assert users == {"guest", "u0", "u1", "u2", "u3"}
+        status = machine.ask("cluster.status", store)
+        assert [(row["store"], row["name"], row["state"]) for row in status] == [
+            (1, "one", "owner"),
+            (1, "two", "standby"),
+            (2, "one", "owner"),
+            (2, "two", "standby"),
+        ]
+
+
+def test_a_process_that_ends_is_started_again(machine: Machine) -> None:
+    _add_vhost(machine, "far", 2)
+    _publish(machine.amqp("far"), b"kept")
+    first, second = machine.pids()
+    os.kill(second, signal.SIGKILL)
+    assert eventually(lambda: len(machine.pids()) == 2 and machine.pids()[1] != second, 30.0)
+    assert eventually(lambda: _opens(machine.amqp("far")), 30.0)
+    assert _take(machine.amqp("far")) == b"kept"
+    assert machine.pids()[0] == first
+    assert "the process of store 2 has ended with code -9, and is started again" in machine.log
+
+
+def test_sigterm_ends_all_processes_in_good_order(machine: Machine) -> None:
+    pids = machine.pids()
+    assert machine.member.stop() == 0
+    assert not [each for each in pids if os.path.exists(f"/proc/{each}")]
+
+
+def test_the_processes_end_with_their_supervisor(machine: Machine) -> None:
+    pids = machine.pids()
+    machine.member.kill()
+    assert eventually(lambda: not [each for each in pids if os.path.exists(f"/proc/{each}")], 30.0)
+
+
+def test_another_machine_takes_over_all_stores(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    _add_vhost(one, "far", 2)
+    _publish(one.amqp(), b"near")
+    _publish(one.amqp("far"), b"far")
+    one.crash()
+    began = time.monotonic()
+    assert eventually(lambda: _opens(two.amqp()) and _opens(two.amqp("far")), 30.0)
+    assert time.monotonic() - began < FAIL_OVER_SECONDS
+    assert [_take(two.amqp()), _take(two.amqp("far"))] == [b"near", b"far"]
+
+
+def test_a_store_moves_alone(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    _add_vhost(one, "far", 2)
+    _publish(one.amqp("far"), b"far")
+    _wait_for_standby(one, 2)
+    one.ask("cluster.move", 2, name="two", store=2)
+    two.wait("standby", "running")
+    one.wait("running", "standby")
+    for machine in pair:
+        # Its owner is on one machine, and the client may come to the other one.
+        _publish(machine.amqp("far"), b"more")
+        _publish(machine.amqp(), b"near")
+    assert _take(one.amqp("far")) == b"far"
+
+
+def test_a_drained_machine_gives_all_its_stores_away(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    for store in one.stores:
+        _wait_for_standby(one, store)
+    one.ask("cluster.drain")
+    two.wait("running")
+    one.wait("standby")
+    _wait_for_standby(two, 2)
+    # All of them stand by: what they have given away is asked for by the process of store 1.
+    two.ask("cluster.move", 2, name="one", store=2)
+    one.wait("standby", "running")
+    _wait_for_standby(one, 2)
+    one.ask("cluster.drain")
+    two.wait("running")
+
+
+def test_users_and_vhosts_survive_a_new_owner(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    one.ask("users.add", name="kept", password="secret")
+    _add_vhost(one, "far", 2)
+    one.crash()
+    two.wait("running")
+    assert {row["name"] for row in two.ask("users.list", 2)} == {"guest", "kept"}
+    assert _opens(two.amqp("far"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"load_definitions": __file__}, "load_definitions imports into one store"),
+        ({"storage_stores": "65"}, "--storage-stores must be a whole number from 1 to 64"),
+    ],
+)
+def test_what_cannot_be_with_several_stores_is_refused(
+    postgresql: PostgresServer, database: str, settings: dict[str, str], sentence: str
+) -> None:
+    given = {"storage_stores": 2, "metrics_port": 0, **settings}
+    with Member(postgresql.url(database), "one", **given) as member:
+        assert member.process.wait(60.0) != 0
+        assert sentence in member.log
+
+
+def test_a_cluster_does_not_lose_a_store_with_vhosts(
+    postgresql: PostgresServer, database: str, machine: Machine
+) -> None:
+    _add_vhost(machine, "far", 2)
+    machine.member.stop()
+    with Member(postgresql.url(database), "one", metrics_port=0) as member:
+        assert member.process.wait(60.0) == 1
+        assert "storage_stores is 1, and the vhost 'far' is in store 2" in member.log
+
+
+def test_a_data_directory_is_one_store() -> None:
+    done = subprocess.run(
+        [command(), "serve", "--port=0", "--storage-stores=2"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment({}),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "the data directory is one store: set storage to a URL of PostgreSQL" in done.stderr
+
+
+def test_a_port_in_use_ends_the_start(
+    postgresql: PostgresServer, database: str, machine: Machine
+) -> None:
+    flags = {"storage_stores": 2, "port": machine.member.port}
+    with Member(postgresql.url(database), "two", **flags) as other:
+        assert other.process.wait(60.0) == 1
+        assert "is in use already" in other.log
