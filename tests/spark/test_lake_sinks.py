@@ -232,6 +232,24 @@ def test_files_of_a_batch_that_an_iceberg_catalog_did_not_take_are_removed(
     assert [row["id"] for row in lake.rows()] == list(range(10))
 
 
+def test_nothing_stays_behind_when_the_store_refuses_one_of_two_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lake("iceberg", tmp_path)
+    lake.sink(partition_by=("day",)).write(orders(spark, 0, 1), 0)
+    before = sorted(path for path in lake.path.rglob("*") if path.is_file())
+    # The store has something else where the files of the other day go.
+    in_the_way = lake.path / "data" / "day=2026-01-02"
+    in_the_way.write_text("no directory")
+    with pytest.raises(PipelineError, match="cannot be written: "):
+        lake.sink(partition_by=("day",)).write(orders(spark, 0, 4), 1)
+    in_the_way.unlink()
+    assert sorted(path for path in lake.path.rglob("*") if path.is_file()) == before
+    assert lake.sink(partition_by=("day",)).write(orders(spark, 0, 4), 1) == 4
+    assert [row["id"] for row in lake.rows()] == [0, 0, 1, 2, 3]
+    assert lake.on_disk() == lake.files()
+
+
 def test_compaction_that_meets_another_writer_leaves_the_rows_of_both(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ from harebell.pipeline.sinks.known_table import KnownTable
 from harebell.pipeline.sinks.staging import key_of, pass_over
 from harebell.pipeline.sinks.table_form import TableForm
 from harebell.pipeline.sinks.uncommitted import UncommittedFiles
+from harebell.pipeline.sinks.written_files import WrittenFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -114,6 +115,7 @@ class IcebergSink:
         about = {_QUERY: self._transaction, _BATCH: str(batch)}
         changes = table.transaction()
         written = self._uncommitted(table)
+        table.io = files = WrittenFiles(table.io)
         try:
             if schema is not None:
                 with changes.update_schema() as evolving:
@@ -124,6 +126,12 @@ class IcebergSink:
                 changes.append(rows, snapshot_properties=about)
             changes.set_properties({self._property: str(batch)})
             written.begin(batch, _files_of(changes, table))
+        except BaseException:
+            # The catalog was not asked yet: no snapshot can have them.
+            files.remove()
+            written.end()
+            raise
+        try:
             changes.commit_transaction()
         except BaseException:
             # Without an answer of the catalog the next call settles it.
