@@ -38,6 +38,7 @@ FUNNELS: dict[str, str] = {
     "they are made; it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "
     "error is told by the batch, and the shell ends the process",
+    "src/harebell/store/removal.py": "a removal runs in the same thread",
 }
 """Files that may catch every exception, so that an error of one peer or user stops no other."""
 

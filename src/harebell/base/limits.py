@@ -663,6 +663,8 @@ AHEAD_WRITE_BYTES = 262_144
 """Size of a commit for one log above which no space is written ahead: its sync is rare."""
 PERFORM_MAX = 64
 """Most writes of a commit that are done without a Python thread."""
+REMOVALS_MAX = 64
+"""Settled segments that wait to be removed from which a commit removes as many before it begins."""
 SYNC_TOGETHER_FILES = 8
 """Number of files from which a commit syncs the whole file system, if the platform can."""
 REDO_KEEP_BYTES = 1_048_576

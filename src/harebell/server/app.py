@@ -332,6 +332,7 @@ class App:
             failed=self._die,
             flush=self._go_on,
             spare=storage.reserve.spend,
+            removes_later=storage.owned is None,
         )
 
     def _go_on(self) -> None:

@@ -4,6 +4,7 @@ The event loop gathers a batch of all changes, the sync thread (or a test) perfo
 event loop finishes it. There is one batch at a time. Within a batch the order is: definitions, the
 redo file for a transaction, records, syncs, removals; so no record is on disk without the
 definition of its queue, and nothing is removed before the records that replace it are on disk.
+No confirm has to wait for the removal of segments, so a batch can leave it to its caller.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.ports import Commit, Definitions, File, Files
 from harebell.store.log.segment import Segment, unused
+from harebell.store.removal import Removal
 
 if TYPE_CHECKING:
     from harebell.store.log.handles import Handles
@@ -118,6 +120,7 @@ class Batch:
         stalled: why it could not go on for now, such as a full disk; perform it again later.
         failed: why it never will; nothing of it may be confirmed.
         records: messages in it whose confirms wait for it.
+        removals: what is left to be removed when all else is on disk, in this order.
     """
 
     def __init__(
@@ -136,6 +139,7 @@ class Batch:
         self.records = 0
         self.stalled: OSError | None = None
         self.failed: Exception | None = None
+        self.removals: list[Removal] = []
         self._files = files
         self._definitions = definitions
         self._changes = changes
@@ -149,8 +153,13 @@ class Batch:
         self._joint = joint
         self._redone = False
 
-    def perform(self) -> None:
-        """Write and sync this batch. Never raises: `stalled` or `failed` say what went wrong."""
+    def perform(self, *, removing: bool = True) -> None:
+        """Write and sync this batch. Never raises: `stalled` or `failed` say what went wrong.
+
+        Args:
+            removing: remove its segments too; otherwise they are left in `removals`, unless a whole
+                log is removed.
+        """
         self.stalled = None
         try:
             if self._changes:
@@ -161,7 +170,7 @@ class Batch:
             self._write()
             with self._certainly():
                 self._sync_all()
-            self._remove()
+            self._remove(later=not removing)
         except OSError as error:
             # A file that cannot be opened was not synced, and no sync has failed.
             if error.errno in _NO_HANDLES or (error.errno in _FULL and not self._syncing):
@@ -314,29 +323,35 @@ class Batch:
             self._handles.let_writers_go()
             self._files.sync_all([], directories)
 
-    def _remove(self) -> None:
+    def _remove(self, *, later: bool) -> None:
         redo = self._redo
         removes = any(part.removals or part.gone for part in self.parts)
         if redo.holds and (removes or redo.large):
             redo.empty()
             with self._certainly():
                 redo.forget()
+        left = [
+            Removal(self._files, part.directory, segment.path)
+            for part in self.parts
+            for segment in part.removals
+        ]
         for part in self.parts:
-            for segment in part.removals:
-                _remove_file(self._files, segment.path)
-                # One by one: a younger segment must not be removed before an older one, for which
-                # it has settlements.
-                self._sync_names(part.directory)
             if part.gone:
                 for name in self._files.names(part.directory):
                     _remove_file(self._files, f"{part.directory}/{name}")
                 _remove_directory(self._files, part.directory)
                 # The definitions forget it now: it would not be found if it reappeared.
-                self._sync_names(part.directory.rpartition("/")[0])
-
-    def _sync_names(self, directory: str) -> None:
-        with self._certainly():
-            self._files.sync_directory(directory)
+                with self._certainly():
+                    self._files.sync_directory(part.directory.rpartition("/")[0])
+        if later:
+            self.removals = left
+            return
+        for removal in left:
+            try:
+                removal.remove()
+            except OSError:
+                self._syncing = removal.syncing
+                raise
 
 
 def _make_room(write: Write) -> None:

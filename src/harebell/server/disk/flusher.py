@@ -9,6 +9,10 @@ that fails because the disk is full is retried until it succeeds, and publishers
 batch that fails otherwise is never confirmed: what the disk has of it is unknown, so the process
 exits, and the next start recovers.
 
+Segments are removed after their batch is confirmed, one at a time while the thread has no batch to
+perform: removing 8 MiB takes milliseconds, for which no confirm has to wait. Their order is kept. A
+broker that ends before it has removed them does so at its next start.
+
 Most batches consist only of writes and syncs. A `SyncThread` does these without the interpreter.
 """
 
@@ -21,8 +25,9 @@ import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from harebell.base.histogram import SYNC_SECONDS, Histogram
 from harebell.base.limits import (
@@ -30,6 +35,7 @@ from harebell.base.limits import (
     GATHER_SECONDS,
     GATHER_SHARE,
     PERFORM_MAX,
+    REMOVALS_MAX,
     STALL_RETRY_SECONDS,
 )
 from harebell.base.ports import Commit
@@ -47,31 +53,49 @@ class Direct(Protocol):
     paths: list[str]
 
 
+class Removal(Protocol):
+    """A segment to be removed; see `harebell.store.removal`."""
+
+    stalled: OSError | None
+    failed: Exception | None
+
+    def perform(self) -> None:
+        """Remove it."""
+
+
 class Batch(Protocol):
     """A batch; see `harebell.store.commit`."""
 
     stalled: OSError | None
     failed: Exception | None
     records: int
+    removals: list[Any]
 
     def direct(self) -> Direct | None:
         """The batch as writes and syncs; None if it is more than that."""
 
-    def perform(self) -> None:
+    def perform(self, *, removing: bool = True) -> None:
         """Write and sync this batch."""
 
 
 class Nothing:
-    """An empty batch, after which deferred syncs are done."""
+    """An empty batch, after which deferred syncs are done.
+
+    Args:
+        failed: what has failed outside of any batch.
+    """
 
     stalled: OSError | None = None
-    failed: Exception | None = None
     records = 0
+
+    def __init__(self, failed: Exception | None = None) -> None:
+        self.failed = failed
+        self.removals: list[Any] = []
 
     def direct(self) -> None:
         """No-op: the batch is empty."""
 
-    def perform(self) -> None:
+    def perform(self, *, removing: bool = True) -> None:
         """No-op: the batch is empty."""
 
 
@@ -103,6 +127,8 @@ class Flusher:
         failed: called once, with the error, when nothing may be confirmed any more.
         flush: called when connections have output.
         spare: frees the reserve on a full disk; returns true if there was one.
+        removes_later: whether segments are removed after their batch is confirmed. Not in
+            PostgreSQL, where that is a part of the batch.
 
     Attributes:
         syncs: how long the syncs of commits took in the sync thread, in seconds. Those of other
@@ -124,6 +150,7 @@ class Flusher:
         failed: Callable[[Exception], None],
         flush: Callable[[], None],
         spare: Callable[[], bool] = lambda: False,
+        removes_later: bool = True,
     ) -> None:
         self._loop = loop
         self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
@@ -136,6 +163,8 @@ class Flusher:
         self._failed = failed
         self._flush = flush
         self._spare = spare
+        self._removes_later = removes_later
+        self._removals: deque[Removal] = deque()
         self._due = False
         self._late: asyncio.TimerHandle | None = None
         self._patience: asyncio.TimerHandle | None = None
@@ -331,8 +360,16 @@ class Flusher:
     # --- in the thread ----------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while (batch := self._inbox.get()) is not None:
-            batch.perform()
+        while True:
+            if self._removals and self._inbox.empty() and self._remove_one():
+                continue
+            batch = self._inbox.get()
+            if batch is None:
+                self._remove(REMOVALS_MAX)
+                return
+            if len(self._removals) > REMOVALS_MAX:
+                self._remove(REMOVALS_MAX)
+            batch.perform(removing=not self._removes_later)
             if batch.failed is None and batch.stalled is None:
                 try:
                     self._after()
@@ -342,4 +379,25 @@ class Flusher:
                         batch.stalled = error
                     else:
                         batch.failed = error
+            if batch.failed is None and batch.stalled is None:
+                self._removals.extend(batch.removals)
             self._loop.call_soon_threadsafe(self._performed, batch)
+
+    def _remove(self, limit: int) -> None:
+        """Remove at most `limit` segments, fewer if one has to wait."""
+        for _ in range(min(limit, len(self._removals))):
+            if not self._remove_one():
+                return
+
+    def _remove_one(self) -> bool:
+        """Remove the next segment; false if it has to wait until after another batch."""
+        removal = self._removals[0]
+        removal.perform()
+        if removal.failed is not None:
+            self._removals.clear()
+            self._loop.call_soon_threadsafe(self._performed, Nothing(removal.failed))
+            return False
+        if removal.stalled is not None:
+            return False
+        self._removals.popleft()
+        return True

@@ -41,7 +41,7 @@ class ByHand:
         self.failed: Exception | None = None
         self.may_end = threading.Event()
         self.performed = 0
-        self.records = 0
+        self.removals: list[RemovalByHand] = []
         self.thread: threading.Thread | None = None
         self.work: Work | None = None
         self._outcomes = outcomes
@@ -49,13 +49,35 @@ class ByHand:
     def direct(self) -> Work | None:
         return self.work
 
-    def perform(self) -> None:
+    def perform(self, *, removing: bool = True) -> None:
         self.may_end.wait(SECONDS)
         self.thread = threading.current_thread()
         self.performed += 1
         outcome = self._outcomes.pop(0) if self._outcomes else None
         self.stalled = outcome if isinstance(outcome, OSError) else None
         self.failed = outcome if isinstance(outcome, ValueError) else None
+
+
+class RemovalByHand:
+    """A removal that does not end before it may."""
+
+    def __init__(self, done: list[int], number: int, *outcomes: Any) -> None:
+        self.stalled: OSError | None = None
+        self.failed: Exception | None = None
+        self.may_end = threading.Event()
+        self.begun = threading.Event()
+        self._done = done
+        self._number = number
+        self._outcomes = [*outcomes]
+
+    def perform(self) -> None:
+        self.begun.set()
+        self.may_end.wait(SECONDS)
+        outcome = self._outcomes.pop(0) if self._outcomes else None
+        self.stalled = outcome if isinstance(outcome, OSError) else None
+        self.failed = outcome if isinstance(outcome, ValueError) else None
+        if outcome is None:
+            self._done.append(self._number)
 
 
 class Gatherer(Commit):
@@ -417,3 +439,82 @@ async def test_a_batch_waits_for_more_messages_no_longer_than_a_commit_takes() -
         await s.until(lambda: len(s.commit.batches) == 2)
         assert time.monotonic() - began < SECONDS / 2
         await s.flusher.stop()
+
+
+@run
+async def test_nobody_waits_for_the_removal_of_segments() -> None:
+    s = Setting()
+    s.commit.held = True
+    done: list[int] = []
+    removals = [RemovalByHand(done, number) for number in range(3)]
+    s.urge()
+    await s.until(lambda: len(s.commit.batches) == 1)
+    s.commit.batches[0].removals = removals
+    s.commit.batches[0].may_end.set()
+    await s.until(lambda: s.commit.done == 1)
+    assert await asyncio.to_thread(removals[0].begun.wait, SECONDS)
+    # A batch that comes meanwhile is performed before the next segment is removed.
+    s.urge()
+    await s.until(lambda: len(s.commit.batches) == 2)
+    removals[0].may_end.set()
+    await s.until(lambda: done == [0])
+    assert not removals[1].begun.is_set()
+    s.commit.batches[1].may_end.set()
+    await s.until(lambda: s.commit.done == 2)
+    removals[1].may_end.set()
+    removals[2].may_end.set()
+    await s.until(lambda: done == [0, 1, 2])
+    await s.flusher.stop()
+
+
+@run
+async def test_segments_that_wait_are_removed_before_the_thread_ends() -> None:
+    s = Setting()
+    s.commit.held = True
+    done: list[int] = []
+    removals = [RemovalByHand(done, number) for number in range(3)]
+    s.urge()
+    await s.until(lambda: len(s.commit.batches) == 1)
+    s.commit.batches[0].removals = removals
+    s.commit.batches[0].may_end.set()
+    await s.until(lambda: s.commit.done == 1)
+    for removal in removals:
+        removal.may_end.set()
+    await s.flusher.stop()
+    assert done == [0, 1, 2]
+
+
+@run
+async def test_a_removal_that_cannot_be_done_for_now_holds_up_those_behind_it_alone() -> None:
+    s = Setting()
+    s.commit.held = True
+    done: list[int] = []
+    full = OSError(errno.EMFILE, "too many open files")
+    removals = [RemovalByHand(done, 0, full), RemovalByHand(done, 1)]
+    for removal in removals:
+        removal.may_end.set()
+    s.urge()
+    await s.until(lambda: len(s.commit.batches) == 1)
+    s.commit.batches[0].removals = removals
+    s.commit.batches[0].may_end.set()
+    await s.until(lambda: removals[0].begun.is_set() and s.commit.done == 1)
+    s.commit.held = False
+    s.urge()
+    await s.until(lambda: s.commit.done == 2)
+    await s.until(lambda: done == [0, 1])
+    assert not s.failures
+    await s.flusher.stop()
+
+
+@run
+async def test_a_removal_that_fails_ends_the_broker() -> None:
+    s = Setting()
+    s.commit.held = True
+    error = ValueError("the sync of a directory failed")
+    removal = RemovalByHand([], 0, error)
+    removal.may_end.set()
+    s.urge()
+    await s.until(lambda: len(s.commit.batches) == 1)
+    s.commit.batches[0].removals = [removal]
+    s.commit.batches[0].may_end.set()
+    await s.until(lambda: s.failures == [error])

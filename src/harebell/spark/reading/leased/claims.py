@@ -1,4 +1,4 @@
-"""Make the claims of many leased queues together: send all before the first answer.
+"""Make the claims of leased queues together: send all before the first answer.
 
     lease.commit a | lease.claim a | lease.commit b | lease.claim b | ...        one write
     answers, when all of it is synced                                            one wait
@@ -20,19 +20,17 @@ from harebell.spark.reading.broker_connection import LOST, BrokerConnection
 from harebell.spark.reading.leased.leased_reader import ClaimRequest, LeasedReader
 from harebell.wire.v09.lease import ClaimInfo
 
-_FEWEST = 2
-
 
 def claim_together(
     connection: BrokerConnection, requested: Sequence[tuple[LeasedReader, ClaimRequest]]
 ) -> None:
-    """Make claims, and commit the claims before them, in one round trip.
+    """Make claims, and commit the claims before them, in one round trip and one commit of the disk.
 
     Args:
         connection: the connection of the readers.
         requested: the readers, and the claim that each needs.
     """
-    if len(requested) < _FEWEST:
+    if not requested:
         return
     calls: list[tuple[Call[int] | None, Call[ClaimInfo | None]]] = []
     try:
