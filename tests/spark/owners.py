@@ -37,8 +37,8 @@ class Owners:
 
     @property
     def data_dir(self) -> Path:
-        """Of the owner."""
-        return self._owner.data_dir
+        """Of the owner; a busy machine may have changed it by itself."""
+        return owner_of(self._brokers).data_dir
 
     @property
     def log(self) -> str:
