@@ -33,13 +33,14 @@ from bench.frames import Frames
 from bench.measure import play
 from bench.peer import BenchError, Peer
 from bench.scenarios import SCENARIOS, WINDOW
+from harebell.server.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from tests.postgresql.brokers import StoreBroker, owner_of
 from tests.postgresql.servers import PostgresServer, fresh_database, programs
 
 _DEFAULTS = {"shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "1GB"}
 _DATABASE = "bench"
-_PARTS = ("server", "directory", "alone", "size", "fail-over", "standby")
+_PARTS = ("server", "directory", "alone", "size", "fail-over", "drain", "standby")
 _LEASE_MS = 3_000
 """The default of `storage_lease_ms`."""
 _RATE = 1_000
@@ -102,7 +103,9 @@ def _measured(part: str, server: PostgresServer, options: argparse.Namespace) ->
     if part == "size":
         return _size(server, options.through)
     if part == "fail-over":
-        return _fail_over(server)
+        return {"fail_over_s": _new_owner(server, StoreBroker.kill, "fail-over")}
+    if part == "drain":
+        return {"drain_s": _new_owner(server, _drain, "drain")}
     if part == "alone":
         with _over(server, "alone") as broker:
             return _loads(broker, "alone", options.seconds)
@@ -290,8 +293,18 @@ def _octets(server: PostgresServer) -> int:
     return int(str(server.execute(f"SELECT pg_database_size('{_DATABASE}')")[0][0]))
 
 
-def _fail_over(server: PostgresServer) -> Figures:
-    """Seconds from kill -9 of the owner of many messages until a client is served again."""
+def _drain(owner: StoreBroker) -> None:
+    ask_command(owner.data_dir, "cluster.drain", {})
+
+
+def _new_owner(server: PostgresServer, end: Callable[[StoreBroker], object], what: str) -> float:
+    """Seconds from the end of the owner of many messages until a client is served again.
+
+    Args:
+        server: a server.
+        end: ends the ownership of a broker.
+        what: a name for that.
+    """
     names = [f"bench.fail-over.{number}" for number in range(_QUEUES)]
     with fresh_database(server, _DATABASE):
         url = server.url(_DATABASE)
@@ -300,10 +313,10 @@ def _fail_over(server: PostgresServer) -> Figures:
             with StoreBroker("two", url, lease_ms=_LEASE_MS) as two:
                 _fill(one.port, names)
                 _until(lambda: two.has_logged("standing by"))
-                # It reads along; the last of it takes a moment.
+                # It reads along; the last of it takes a moment. The owner has to know it, too.
                 time.sleep(1.0)
                 begin = time.monotonic()
-                one.kill()
+                end(one)
                 owner_of([two])
                 served = time.monotonic() - begin
                 _use(two.port, names[-1])
@@ -315,8 +328,8 @@ def _fail_over(server: PostgresServer) -> Figures:
                     if found.message_count != expected:
                         raise BenchError(f"{name}: {found.message_count} of {expected} messages")
                 peer.close()
-    _shown("fail-over until it answers", served, "s")
-    return {"fail_over_s": _shown("fail-over until it has confirmed", seconds, "s")}
+    _shown(f"{what} until it answers", served, "s")
+    return _shown(f"{what} until it has confirmed", seconds, "s")
 
 
 def _until(happened: Callable[[], bool]) -> None:
