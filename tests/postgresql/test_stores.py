@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -18,6 +19,7 @@ from tests.postgresql.cluster import Member
 from tests.postgresql.machine import Machine
 from tests.postgresql.servers import PostgresServer
 from tests.running import command, environment
+from tests.unit.server.http.asking import Api
 
 FAIL_OVER_SECONDS = 5.0
 EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
@@ -134,6 +136,18 @@ def test_commands_work_at_every_process(pair: tuple[Machine, Machine]) -> None:
             (2, "one", "owner"),
             (2, "two", "standby"),
         ]
+
+
+def test_vhosts_that_are_made_at_the_same_time_are_known_at_once(machine: Machine) -> None:
+    api = Api(machine.management_port)
+
+    def made(number: int) -> tuple[int, int]:
+        path = f"/api/vhosts/v{number}"
+        return api.ask("PUT", path, {}).status, api.ask("GET", path).status
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(made, range(24))) == {(201, 200)}
+    assert len(api.get("/api/vhosts")) == 25
 
 
 def test_a_process_that_ends_is_started_again(machine: Machine) -> None:

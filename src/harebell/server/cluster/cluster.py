@@ -107,7 +107,9 @@ class Cluster:
 
         def added(vhost: VHost) -> None:
             made_before(vhost)
-            self._spawn(self._register())
+            if directory.store_of(vhost.name) is None:
+                # Made here without a command that has placed it before.
+                self._spawn(self._register(vhost.name))
 
         broker.vhost_added = added
         if directory.stores > 1:
@@ -215,11 +217,11 @@ class Cluster:
         if self.directory.number != FIRST:
             await self._dispatcher.run(lambda: take_over(view.users, self._context))
 
-    async def _register(self) -> None:
+    async def _register(self, vhost: str) -> None:
         try:
-            await self.directory.register(set(self._context.broker.vhosts))
+            await self.directory.keep(vhost)
         except StoreError as error:
-            self._context.log("error", f"other owners do not know the vhosts of this one: {error}")
+            self._context.log("error", f"other owners do not know vhost '{vhost}': {error}")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -104,7 +104,7 @@ class CommandService:
                     f"'{request.ask}': run one version of Harebell in the whole cluster"
                 )
             arguments = command.arguments_of(request.fields)
-            if request.places:
+            if request.places and request.actor is None:
                 answer = await self._place(command, arguments)
                 return self._reply(answer)
             user = self._user(request.actor, lines, writer)

@@ -160,8 +160,16 @@ class Directory:
         """
         await self._change(lambda link: self._tables.forget(link, vhost))
 
+    async def keep(self, vhost: str) -> None:
+        """Write down that a vhost is in the store of this process.
+
+        Raises:
+            StoreError: the database cannot be used.
+        """
+        await self._change(lambda link: self._tables.place(link, vhost, self.number))
+
     async def register(self, vhosts: set[str]) -> None:
-        """Write down which vhosts the store of this process has.
+        """Write down which vhosts the store of this process has, before it serves.
 
         Raises:
             StoreError: the database cannot be used.
@@ -281,20 +289,21 @@ async def _nothing(_: View) -> None:
 
 
 class _Load:
-    """The share of a core that the process has used."""
+    """The share of a core that the process has used in the last CLUSTER_LOAD_SECONDS; 0 before."""
 
     def __init__(self) -> None:
         self._at = time.monotonic()
         self._used = time.process_time()
+        self._share = 0.0
 
     def is_due(self) -> bool:
         """True if there is a new figure to write."""
         return time.monotonic() - self._at >= CLUSTER_LOAD_SECONDS
 
     def share(self) -> float:
-        """Return the share since the last call."""
-        at, used = time.monotonic(), time.process_time()
-        passed = max(at - self._at, 1e-3)
-        share = (used - self._used) / passed
-        self._at, self._used = at, used
-        return share
+        """Return the share. What a start takes says nothing about clients, so it is left out."""
+        if self.is_due():
+            at, used = time.monotonic(), time.process_time()
+            self._share = (used - self._used) / (at - self._at)
+            self._at, self._used = at, used
+        return self._share
