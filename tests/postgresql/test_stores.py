@@ -14,11 +14,13 @@ import pytest
 
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
+from harebell.server.control.client import ControlError
 from tests.patience import eventually
 from tests.postgresql.cluster import Member
 from tests.postgresql.machine import Machine
 from tests.postgresql.servers import PostgresServer
-from tests.running import command, environment
+from tests.running import command as harebell_command
+from tests.running import environment
 from tests.unit.server.http.asking import Api
 
 FAIL_OVER_SECONDS = 5.0
@@ -150,6 +152,13 @@ def test_vhosts_that_are_made_at_the_same_time_are_known_at_once(machine: Machin
     assert len(api.get("/api/vhosts")) == 25
 
 
+@pytest.mark.parametrize("command", ["listeners.suspend", "app.stop"])
+def test_one_process_does_not_close_what_all_have(machine: Machine, command: str) -> None:
+    with pytest.raises(ControlError, match="harebell cluster drain"):
+        machine.ask(command)
+    assert _opens(machine.amqp())
+
+
 def test_a_process_that_ends_is_started_again(machine: Machine) -> None:
     _add_vhost(machine, "far", 2)
     _publish(machine.amqp("far"), b"kept")
@@ -255,7 +264,7 @@ def test_a_cluster_does_not_lose_a_store_with_vhosts(
 
 def test_a_data_directory_is_one_store() -> None:
     done = subprocess.run(
-        [command(), "serve", "--port=0", "--storage-stores=2"],
+        [harebell_command(), "serve", "--port=0", "--storage-stores=2"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -76,7 +76,12 @@ class ClientService:
         return "the listeners are suspended: `harebell listeners resume`" if self.closed else ""
 
     def suspend(self) -> None:
-        """Close the AMQP listeners; connections stay."""
+        """Close the AMQP listeners; connections stay.
+
+        Raises:
+            CommandRefused: other processes of this machine have the same listeners.
+        """
+        self._check_listeners()
         app = self._app
         for listener in app.listeners:
             listener.server.close()
@@ -114,7 +119,12 @@ class ClientService:
         )
 
     def stop(self) -> Future[None]:
-        """Close the listeners of AMQP and the HTTP API, and every connection."""
+        """Close the listeners of AMQP and the HTTP API, and every connection.
+
+        Raises:
+            CommandRefused: other processes of this machine have the same listeners.
+        """
+        self._check_listeners()
         return asyncio.run_coroutine_threadsafe(self._stop(), self._app.loop)
 
     async def _stop(self) -> None:
@@ -128,6 +138,13 @@ class ClientService:
             await each.close()
         await app.close_connections("the broker was stopped by an operator")
         app.logger.write("info", "the broker is stopped: `harebell app start` starts it again")
+
+    def _check_listeners(self) -> None:
+        if self._app.config.storage_stores > 1:
+            raise CommandRefused(
+                "the processes of this machine share its listeners, and would go on accepting "
+                "clients: `harebell cluster drain` gives its stores to other machines"
+            )
 
     def start(self) -> Future[None]:
         """Open what `stop` has closed."""
