@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harebell.base.limits import EXIT_DISK
 from harebell.client.blocking import connect
 from harebell.server.net.acceptor import bound
 from harebell.server.net.asked_address import Asked
@@ -312,6 +313,19 @@ def test_a_standby_serves_the_http_api_of_the_owner(
         members[0].wait("standby")
         # Now through the other one, whose port has never closed.
         assert eventually(lambda: _names(ports["one"]) == ["one", "two"])
+
+
+def test_an_owner_without_its_database_ends_without_a_traceback() -> None:
+    with PostgresServer() as server:
+        server.create_database("gone")
+        with Member(
+            server.url("gone"), "one", management_port=free_port(), metrics_port=0
+        ) as member:
+            member.wait("running")
+            server.kill()
+            # What was not committed is not confirmed either.
+            assert member.stop() in (0, EXIT_DISK)
+            assert "Traceback" not in member.log
 
 
 def _names(port: int) -> list[str]:

@@ -502,7 +502,9 @@ class App:
         for listener in self.listeners:
             listener.server.close()
         self.listeners = []
-        for http in self.http_listeners:
+        # Their sockets are not there any more if the store is lost while this goes on.
+        http_listeners, self.http_listeners = self.http_listeners, []
+        for http in http_listeners:
             await http.close()
         await self.close_connections(
             "the store goes to another broker: connect again" if drained else "shutdown"
