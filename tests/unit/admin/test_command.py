@@ -95,9 +95,7 @@ def test_a_command_of_one_file_is_on_the_command_line(
     assert re.search(r"--times NUMBER\s+How often it is said\.\s+\[default: 2\]", shown)
     asked = []
 
-    def answer(
-        _directory: Path, command: str, fields: dict[str, object], _patience: float
-    ) -> object:
+    def answer(_directory: Path, command: str, fields: dict[str, object], *_: object) -> object:
         asked.append((command, fields))
         return {"name": "polly", "said": "polly polly"}
 

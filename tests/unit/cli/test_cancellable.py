@@ -65,7 +65,8 @@ def pressed_at(line: int) -> bool | None:
             left[0] -= 1
             if left[0] == 0:
                 sys.settrace(None)
-                os.kill(os.getpid(), signal.SIGINT)
+                # To this thread: one that another thread gets may be noticed after the end.
+                signal.raise_signal(signal.SIGINT)
         return trace
 
     # The last line of work that nobody cancels waits for it.
