@@ -18,7 +18,6 @@ from harebell.spark.options.sink_options import parse_sink
 from harebell.spark.options.values import OptionError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
-from harebell.spark.writing import sink
 from harebell.spark.writing.sink_schema import written
 from harebell.spark.writing.write_target import SinkError, WriteTarget
 from tests.interop.rabbitmq import RabbitNode
@@ -27,6 +26,7 @@ from tests.spark.tasks import Query, spark_type
 
 pytestmark = pytest.mark.timeout(1_200)
 
+LOGGER = "harebell.spark"
 MANY = 30_000
 TEXTS = pa.schema([("value", pa.binary()), ("routing_key", pa.string())])
 
@@ -261,8 +261,8 @@ def test_without_an_option_rabbitmq_gets_rows_at_least_once(
 ) -> None:
     given = {"url": rabbit, "exchange": "amq.fanout", "mandatory": "false"}
     # Whatever programs that earlier tests ran in this process have made of the levels.
-    caplog.set_level(logging.WARNING, sink.__name__)
-    logging.getLogger(sink.__name__).disabled = False
+    caplog.set_level(logging.WARNING, LOGGER)
+    logging.getLogger(LOGGER).disabled = False
     (done,) = Query(given, TEXTS).run(0, texts("k", 0, 3))
     assert done.mode == "at-least-once"
     assert "is not Harebell: rows are published at least once" in caplog.text
