@@ -21,7 +21,8 @@ from harebell.server.app import App
 from harebell.server.cluster.command_caller import SERVICE
 from harebell.server.cluster.command_service import CommandService
 from harebell.server.cluster.commands import ClusterCommands
-from harebell.server.cluster.link import ClusterAddress, ClusterListener
+from harebell.server.cluster.link import ClusterListener
+from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.cluster.users_copy import take_over, written
 from harebell.server.config import Config
 from harebell.server.logs.logger import Logger

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE_S = 300.0
+_AGAIN_S = 5.0
 
 
 class Terminal:
@@ -34,11 +35,20 @@ class Terminal:
         """Type; "\\x03" is Ctrl-C and "\\x04" Ctrl-D."""
         os.write(self._descriptor, text.encode())
 
-    def until(self, wanted: str) -> str:
-        """What is shown up to a text, which has to come; what follows is kept for the next call."""
-        end = time.monotonic() + PATIENCE_S
+    def until(self, wanted: str, again: str = "") -> str:
+        """What is shown up to a text, which has to come; what follows is kept for the next call.
+
+        Args:
+            wanted: the text.
+            again: what is typed every few seconds until it comes.
+        """
+        begun = typed = time.monotonic()
         while wanted not in self._seen:
-            assert time.monotonic() < end, f"{wanted!r} did not come: {self._seen}"
+            now = time.monotonic()
+            assert now < begun + PATIENCE_S, f"{wanted!r} did not come: {self._seen}"
+            if again and now > typed + _AGAIN_S:
+                typed = now
+                self.type(again)
             if not select.select([self._descriptor], [], [], 1.0)[0]:
                 continue
             try:
