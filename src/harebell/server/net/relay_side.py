@@ -56,8 +56,10 @@ class RelaySide(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass octets on."""
-        if not self._dropping:
-            self.other.transport.write(data)
+        other = self.other.transport
+        # It may have been cut in this turn of the loop: uvloop refuses to write then.
+        if not self._dropping and not other.is_closing():
+            other.write(data)
 
     def eof_received(self) -> bool:
         """Pass on that no more octets come; True: the other direction goes on."""
