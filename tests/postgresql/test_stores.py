@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -273,6 +274,15 @@ def test_a_data_directory_is_one_store() -> None:
     )
     assert done.returncode == 1
     assert "the data directory is one store: set storage to a URL of PostgreSQL" in done.stderr
+
+
+def test_a_cluster_port_in_use_is_named(postgresql: PostgresServer, database: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with Member(postgresql.url(database), "one", storage_cluster_port=port) as member:
+            assert member.process.wait(60.0) == 1
+            assert f"storage_cluster_port: 127.0.0.1:{port} cannot be listened on" in member.log
+            assert "or to 0 for a free one" in member.log
 
 
 def test_a_port_in_use_ends_the_start(

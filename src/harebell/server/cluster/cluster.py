@@ -20,7 +20,7 @@ from harebell.server.cluster.local_clients import NAME as CLIENTS_SOCKET
 from harebell.server.cluster.local_clients import LocalClients, give
 from harebell.server.cluster.stores import FIRST
 from harebell.server.cluster.users_copy import take_over, written
-from harebell.server.net.asked_address import Asked, refused
+from harebell.server.net.tls import StartError
 from harebell.server.postgresql.addresses import reachable
 
 if TYPE_CHECKING:
@@ -137,11 +137,14 @@ class Cluster:
         services = {CLIENTS: clients_service(app.protocol_of), COMMANDS: self._commands().serve}
         tls = None if app.tls is None else LinkTls(app.tls)
         listener = ClusterListener(services, self.directory.secret, tls, app.logger.write)
-        asked = Asked(CLUSTER_SCHEME, app.config.host, app.config.storage_cluster_port)
+        host, port = app.config.host, app.config.storage_cluster_port
         try:
-            await listener.listen(asked.host, asked.port)
+            await listener.listen(host, port)
         except OSError as error:
-            raise refused(asked, error) from None
+            raise StartError(
+                f"storage_cluster_port: {host}:{port} cannot be listened on: "
+                f"{error.strerror or error}; set it to another port, or to 0 for a free one"
+            ) from None
         self._listener = listener
 
     def _commands(self) -> CommandService:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from harebell.admin.context import missing
 from harebell.base.errors import HarebellError
 from harebell.server.cluster.command_caller import CommandCaller, RemoteRows
-from harebell.server.cluster.directory import Directory
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command
-    from harebell.server.postgresql.database import Database
+    from harebell.server.cluster.directory import Directory
 
 
 class CommandsFromStandby:
@@ -21,24 +20,10 @@ class CommandsFromStandby:
     Nothing is read from the database before the first command: most standbys get none.
 
     Args:
-        database: where the store of this process is.
-        base: the schema of store 1.
-        stores: how many stores there are.
-        number: the store of this process.
-        report: called with a level and a line.
+        make: returns the directory of the cluster, which is not started yet.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        base: str,
-        stores: int,
-        number: int,
-        report: Callable[[str, str], None],
-    ) -> None:
-        def make() -> Directory:
-            return Directory(database, base, stores, number, report)
-
+    def __init__(self, make: Callable[[], Directory]) -> None:
         self._make = make
         self._directory: Directory | None = None
 

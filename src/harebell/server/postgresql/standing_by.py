@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell import __version__
 from harebell.admin.context import CommandRefused
+from harebell.server.cluster.directory import Directory
 from harebell.server.cluster.draining import DRAIN, drain
 from harebell.server.cluster.from_standby import CommandsFromStandby
 from harebell.server.control import server as control_server
@@ -78,7 +79,9 @@ class StandingBy:
         limit = max(1, shares(max_open())[1] // 2)
         self._relay = Relay(2 * config.storage_lease_ms / _MS, limit, report)
         self._commands = CommandsFromStandby(
-            self._standby.database, config.storage_schema, config.storage_stores, number, report
+            lambda: Directory(
+                self._standby.database, config.storage_schema, config.storage_stores, number, report
+            )
         )
         self._control: control_server.Control | None = None
         self._probes: list[Any] = []
