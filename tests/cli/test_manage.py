@@ -132,6 +132,7 @@ def test_a_policy_reaches_a_queue_that_is_there_already(own: RunningBroker) -> N
         ("permissions clear nobody", 1, "no user 'nobody'"),
         ("vhosts delete /", 1, "cannot be deleted"),
         ("vhosts add /", 1, "there is a vhost '/' already"),
+        ("vhosts add night --store 2", 1, "there is no store 2 here: this is store 1"),
         ("policies set p ^a nonsense", 2, "is not a JSON object"),
         ('policies set p ^a {"max-lenth":1}', 1, "are not recognised policy settings"),
         ('policies set p ^a {"max-length":9223372036854775808}', 1, "which is too large"),

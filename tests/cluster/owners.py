@@ -63,9 +63,10 @@ class PaperDirectory:
     def address_of(self, store: int) -> ClusterAddress | None:
         return self.paper.addresses.get(store)
 
-    async def place(self, vhost: str) -> int:
+    async def place(self, vhost: str, wanted: int | None = None) -> int:
         counts = {store: list(self.paper.vhosts.values()).count(store) for store in (1, 2)}
-        return self.paper.vhosts.setdefault(vhost, min(counts, key=lambda each: counts[each]))
+        lightest = min(counts, key=lambda each: counts[each])
+        return self.paper.vhosts.setdefault(vhost, wanted or lightest)
 
     async def forget(self, vhost: str) -> None:
         self.paper.vhosts.pop(vhost, None)

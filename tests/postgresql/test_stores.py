@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+import psycopg
 import pytest
 
 from harebell.client.blocking import connect
@@ -50,7 +51,7 @@ def pair(postgresql: PostgresServer, database: str) -> Iterator[tuple[Machine, M
 
 def _add_vhost(machine: Machine, name: str, store: int) -> None:
     """Add a vhost in a store, where the user guest may do everything."""
-    machine.ask("vhosts.add", store, name=name)
+    machine.ask("vhosts.add", store, name=name, store=store)
     machine.ask("permissions.set", store, user="guest", vhost=name, **EVERYTHING)
     assert eventually(lambda: _opens(machine.amqp(name)))
 
@@ -225,6 +226,20 @@ def test_a_drained_machine_gives_all_its_stores_away(pair: tuple[Machine, Machin
     _wait_for_standby(one, 2)
     one.ask("cluster.drain")
     two.wait("running")
+
+
+def test_a_vhost_lives_in_the_store_that_it_is_given(
+    postgresql: PostgresServer, database: str, machine: Machine
+) -> None:
+    for number, store in enumerate((2, 2, 1, 2)):
+        machine.ask("vhosts.add", name=f"v{number}", store=store)
+    with psycopg.connect(postgresql.url(database)) as link:
+        found = dict(link.execute("SELECT name, store FROM harebell.vhost"))
+    assert found == {"/": 1, "v0": 2, "v1": 2, "v2": 1, "v3": 2}
+    with pytest.raises(ControlError, match="there is no store 3: the cluster has 2"):
+        machine.ask("vhosts.add", name="v4", store=3)
+    with pytest.raises(ControlError, match="there is a vhost 'v3' already"):
+        machine.ask("vhosts.add", name="v3", store=1)
 
 
 def test_users_and_vhosts_survive_a_new_owner(pair: tuple[Machine, Machine]) -> None:

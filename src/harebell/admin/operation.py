@@ -27,6 +27,13 @@ class Operation(Protocol):
     def reset(self) -> Future[None]:
         """Remove everything that is stored; the broker has to be stopped."""
 
+    def check_store(self, store: int) -> None:
+        """Refuse a number of a store that is not that of this process.
+
+        Raises:
+            CommandRefused: it is another one.
+        """
+
     def hand_over(self, successor: str, store: int) -> None:
         """Give the store of this process to the broker of this name, and stand by.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.admin.context import CommandRefused
 from harebell.base.names import did_you_mean
+from harebell.server.cluster.stores import FIRST
 from harebell.server.reloading import Running, set_key, unset_key
 
 if TYPE_CHECKING:
@@ -190,6 +191,17 @@ class ClientService:
         owned = self._app.storage.owned
         return [] if owned is None else owned.nodes()
 
+    def check_store(self, store: int) -> None:
+        """Refuse a number of a store that is not that of this process.
+
+        Raises:
+            CommandRefused: it is another one.
+        """
+        owned = self._app.storage.owned
+        number = FIRST if owned is None else owned.number
+        if store != number:
+            raise CommandRefused(f"there is no store {store} here: this is store {number}")
+
     def hand_over(self, successor: str, store: int) -> None:
         """Give the store to another broker, and stand by.
 
@@ -204,8 +216,7 @@ class ClientService:
         owned = self._app.storage.owned
         if owned is None:
             raise _no_other()
-        if store != owned.number:
-            raise CommandRefused(f"there is no store {store} here: this is the owner of another")
+        self.check_store(store)
         others = [
             each["name"] for each in owned.nodes() if each["running"] and each["state"] != "owner"
         ]

@@ -143,6 +143,9 @@ def add(
     tags: Tags = None,
     default_queue_type: QueueType = None,
     durability: Durability = None,
+    store: Annotated[
+        int | None, Argument("The store of a cluster that it lives in.", "NUMBER")
+    ] = None,
 ) -> VHostRow:
     """Add a vhost, which no user may open until there are permissions."""
     from harebell.model.settings.metadata import Metadata
@@ -150,6 +153,8 @@ def add(
     checked_name(name, "vhost", VHOST_NAME_BYTES)
     if name in context.broker.vhosts:
         raise CommandRefused(f"there is a vhost '{name}' already: choose another name")
+    if store is not None:
+        context.operation.check_store(store)
     metadata = _changed(Metadata(), description, tags, default_queue_type, durability)
     vhost = context.broker.add_vhost(name, metadata)
     context.log(

@@ -199,12 +199,17 @@ class ClusterCommands:
 
     # --- vhosts -----------------------------------------------------------------------------------
 
-    def placed(self, vhost: str) -> Slices[int]:
-        """Return the store of a vhost, which is chosen if the vhost is a new one."""
+    def placed(self, vhost: str, wanted: int | None = None) -> Slices[int]:
+        """Return the store of a vhost, which is chosen if the vhost is a new one.
+
+        Args:
+            vhost: its name.
+            wanted: the store for a new one; None for that whose owner has the least to do.
+        """
         known = self._directory.store_of(vhost)
         if known is not None:
             return known
-        return (yield from _waited(self._directory.place(vhost)))
+        return (yield from _waited(self._directory.place(vhost, wanted)))
 
     def forget(self, vhost: str) -> Slices[None]:
         """Remove a vhost from the directory of the cluster."""
@@ -216,7 +221,10 @@ class ClusterCommands:
         if known is None:
             # Refuse what no owner would do before a store is chosen.
             _check_name(vhost)
-        store = yield from self.placed(vhost)
+        wanted = call.arguments.get("store")
+        if wanted is not None:
+            self._checked(wanted)
+        store = yield from self.placed(vhost, wanted)
         try:
             return (yield from self.durably(store, call, vhost))
         except (Unavailable, TimeoutError):

@@ -27,8 +27,8 @@ class StoreDirectory(Protocol):
     def address_of(self, store: int) -> ClusterAddress | None:
         """Return where the owner of a store is reached; None while it has none."""
 
-    async def place(self, vhost: str) -> int:
-        """Return the store of a vhost, which is chosen if the vhost is a new one."""
+    async def place(self, vhost: str, wanted: int | None = None) -> int:
+        """Return the store of a vhost, which is `wanted` or chosen if the vhost is a new one."""
 
     async def forget(self, vhost: str) -> None:
         """Remove a vhost that was deleted."""

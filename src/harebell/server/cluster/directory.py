@@ -141,16 +141,18 @@ class Directory:
 
     # --- changing something -----------------------------------------------------------------------
 
-    async def place(self, vhost: str) -> int:
+    async def place(self, vhost: str, wanted: int | None = None) -> int:
         """Return the store for a new vhost, which every owner knows then.
 
-        That is the one whose owner has the least to do.
+        Args:
+            vhost: its name.
+            wanted: the store; None for the one whose owner has the least to do.
 
         Raises:
             StoreError: the database cannot be used.
         """
-        wanted = self._lightest()
-        return await self._change(lambda link: self._tables.place(link, vhost, wanted))
+        chosen = self._lightest() if wanted is None else wanted
+        return await self._change(lambda link: self._tables.place(link, vhost, chosen))
 
     async def forget(self, vhost: str) -> None:
         """Remove a vhost that was deleted.
