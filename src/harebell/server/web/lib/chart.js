@@ -84,7 +84,7 @@ function optionsOf(labels, width, format, onCursor) {
   };
 }
 
-export function Chart({ title, series, format = short }) {
+export function Chart({ title, series, format = short, children }) {
   const box = useRef(null);
   const plot = useRef(null);
   const [cursor, setCursor] = useState(null);
@@ -122,5 +122,6 @@ export function Chart({ title, series, format = short }) {
       </ul>
     </figcaption>
     <div class="plot" role="img" aria-label=${`${title}: ${spoken}`} ref=${box}></div>
+    ${children}
   </figure>`;
 }

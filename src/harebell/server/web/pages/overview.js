@@ -68,14 +68,13 @@ function OldestChart() {
   const seen = useHistory(data ? (data.oldest_seconds ?? 0) : null, polled);
   const series = useMemo(() => [{ label: "oldest", points: seen }], [seen]);
   const name = data?.queue ?? null;
-  return html`<div>
-    <${Chart} title="Age of the oldest ready message" series=${series} format=${seconds} />
+  return html`<${Chart} title="Age of the oldest ready message" series=${series} format=${seconds}>
     <${Problem} error=${error} />
     ${
       name !== null &&
       html`<p class="hint">in <a href=${to("queues", data.vhost, name)}>${name}</a></p>`
     }
-  </div>`;
+  </${Chart}>`;
 }
 
 function NodeCharts({ name, range }) {
