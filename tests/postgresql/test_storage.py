@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harebell.client import blocking
+from harebell.server.control.client import ask_command
 from tests.patience import eventually
 from tests.postgresql.brokers import StoreBroker, owner_of
 from tests.postgresql.history import History
@@ -170,6 +171,67 @@ def test_a_statement_timeout_and_many_connections_of_others_lose_nothing(
         history.drain(broker.port)
 
 
+def test_names_of_vhosts_may_have_any_character(postgresql: PostgresServer, database: str) -> None:
+    names = ["nul\0", "back\\slash", "\\0", "\\\0", "日本", "quote\"'"]
+    with _database_in(postgresql, "SQL_ASCII") as name:
+        for url in (postgresql.url(database), postgresql.url(name)):
+            with StoreBroker("a", url) as broker:
+                broker.wait_until_it_serves()
+                for each in names:
+                    ask_command(broker.data_dir, "vhosts.add", {"name": each})
+                assert broker.stop() == 0
+                broker.start()
+                broker.wait_until_it_serves()
+                rows = ask_command(broker.data_dir, "vhosts.list", {})
+                assert sorted(row["name"] for row in rows) == sorted(["/", *names])
+                assert "do not know vhost" not in broker.log
+
+
+_SMALL_GENERATIONS = """
+from harebell.server.postgresql import log_writer
+log_writer.GENERATION_BYTES = log_writer.DEAD_MAX_BYTES = 200_000
+"""
+
+
+def test_a_store_can_be_opened_after_its_first_generation_was_removed(
+    postgresql: PostgresServer, database: str
+) -> None:
+    with StoreBroker("a", postgresql.url(database), planted=_SMALL_GENERATIONS) as broker:
+        # Each life ends with a note in the definitions, and the next one begins with their image:
+        # both are in one generation, and the image before them in one that goes.
+        for _ in range(4):
+            broker.wait_until_it_serves()
+            with blocking.connect(_url(broker)) as connection:
+                channel = connection.channel()
+                channel.declare_queue("q", durable=True)
+                for number in range(40):
+                    channel.publish(b"x" * 10_000, routing_key="q", delivery_mode=2)
+                    if number % 8 == 7:
+                        channel.purge_queue("q")
+            assert broker.stop() == 0
+            broker.start()
+        broker.wait_until_it_serves()
+        assert "q" in _administer(broker, "queues", "list")
+        schema = postgresql.execute(
+            "SELECT min(tablename) FROM pg_tables WHERE tablename ~ '^log_'", database
+        )
+        assert str(schema[0][0]) > "log_0000000001"
+
+
+@contextmanager
+def _database_in(server: PostgresServer, encoding: str) -> Iterator[str]:
+    """A database with an encoding other than that of the server; its name."""
+    name = f"in_{encoding.lower()}"
+    server.execute(
+        f"CREATE DATABASE {name} OWNER {USER} ENCODING '{encoding}' TEMPLATE template0"
+        " LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
+    try:
+        yield name
+    finally:
+        server.drop_database(name)
+
+
 @contextmanager
 def _small_space(octets: int) -> Iterator[tuple[PostgresServer, Path]]:
     """A server with a tablespace `small` in a tmpfs of its own, and where the test finds that."""
@@ -274,6 +336,13 @@ def test_a_replicated_store_without_a_synchronous_standby_is_said(
 ) -> None:
     said = _refused(postgresql.url(database), "--durability=replicated")
     assert "synchronous_standby_names is empty" in said
+
+
+def test_a_database_whose_encoding_lacks_characters_is_said(postgresql: PostgresServer) -> None:
+    with _database_in(postgresql, "LATIN1") as name:
+        said = _refused(postgresql.url(name))
+    assert "encoding LATIN1" in said
+    assert "ENCODING 'UTF8'" in said
 
 
 def test_a_server_without_fsync_is_said() -> None:

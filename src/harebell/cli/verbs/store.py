@@ -18,6 +18,7 @@ from harebell.cli.progress import Progress
 from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, WrongUsage, echo
 from harebell.cli.verbs.status import size_text
 from harebell.server.config import Config
+from harebell.server.config.values import schema as schema_name
 
 if TYPE_CHECKING:
     from harebell.store.check import Holding, Survey
@@ -27,6 +28,13 @@ _URLS = ("postgresql://", "postgres://")
 _COLUMNS = "{:<10} {:<28} {:<9} {:>10} {:>10} {:>12} {:>9}"
 _HEADS = ("vhost", "queue", "kind", "messages", "delivered", "size", "segments")
 _NO_QUEUE = "(no queue)"
+
+
+def _checked_schema(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    try:
+        return schema_name(value)
+    except ValueError as error:
+        raise click.BadParameter(f"'{value}': it {error}") from None
 
 
 @click.command(cls=Verb)
@@ -40,6 +48,7 @@ _NO_QUEUE = "(no queue)"
     metavar="NAME",
     default=Config().storage_schema,
     show_default=True,
+    callback=_checked_schema,
     help="The schema of the store in PostgreSQL, for copy.",
 )
 def store(action: str, place: str, target: str | None, queue: str, vhost: str, schema: str) -> None:

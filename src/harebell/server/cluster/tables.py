@@ -1,7 +1,8 @@
-"""The tables that the stores of a cluster share; they are in the schema of store 1.
+r"""The tables that the stores of a cluster share; they are in the schema of store 1.
 
     cluster    one row: the secret, the users, and a version that grows with each change
-    vhost      which store each vhost lives in
+    vhost      which store each vhost lives in; its name with \0 for NUL, which PostgreSQL refuses,
+               and \\ for \
 
 An owner that has taken over a version writes it to `cluster_version` of its own row in `store`. So
 a command that changes something can wait until all owners know it.
@@ -134,7 +135,8 @@ class ClusterTables:
 
     def vhosts(self, link: Connection[Any]) -> dict[str, int]:
         """Return the stores of all vhosts."""
-        return dict(link.execute(self._shared("SELECT name, store FROM {vhost}")).fetchall())
+        rows = link.execute(self._shared("SELECT name, store FROM {vhost}")).fetchall()
+        return {_name_of(written): store for written, store in rows}
 
     def users(self, link: Connection[Any]) -> str:
         """Return the users, as the owner of store 1 has written them."""
@@ -152,10 +154,10 @@ class ClusterTables:
                 self._shared(
                     "INSERT INTO {vhost} (name, store) VALUES (%s, %s) ON CONFLICT DO NOTHING"
                 ),
-                (vhost, store),
+                (_written(vhost), store),
             )
             row = link.execute(
-                self._shared("SELECT store FROM {vhost} WHERE name = %s"), (vhost,)
+                self._shared("SELECT store FROM {vhost} WHERE name = %s"), (_written(vhost),)
             ).fetchone()
             self._changed(link)
         return store if row is None else int(row[0])
@@ -164,7 +166,7 @@ class ClusterTables:
         """Write down which vhosts a store has: those in it, and no others."""
         with link.transaction():
             known = {name for name, at in self.vhosts(link).items() if at == store}
-            gone = sorted(known - there)
+            gone = [_written(name) for name in sorted(known - there)]
             if gone:
                 link.execute(
                     self._shared("DELETE FROM {vhost} WHERE store = %s AND name = ANY(%s)"),
@@ -175,7 +177,7 @@ class ClusterTables:
                     self._shared(
                         "INSERT INTO {vhost} (name, store) VALUES (%s, %s) ON CONFLICT DO NOTHING"
                     ),
-                    (name, store),
+                    (_written(name), store),
                 )
             if there != known:
                 self._changed(link)
@@ -183,7 +185,7 @@ class ClusterTables:
     def forget(self, link: Connection[Any], vhost: str) -> None:
         """Remove a vhost that was deleted."""
         with link.transaction():
-            link.execute(self._shared("DELETE FROM {vhost} WHERE name = %s"), (vhost,))
+            link.execute(self._shared("DELETE FROM {vhost} WHERE name = %s"), (_written(vhost),))
             self._changed(link)
 
     def write_users(self, link: Connection[Any], users: str, epoch: int) -> bool:
@@ -221,3 +223,13 @@ class ClusterTables:
     def _changed(self, link: Connection[Any]) -> None:
         link.execute(self._shared("UPDATE {cluster} SET version = version + 1"))
         link.execute("SELECT pg_notify(%s, '')", (self.channel,))
+
+
+def _written(vhost: str) -> str:
+    """Return the name of a vhost as the table has it."""
+    return vhost.replace("\\", r"\\").replace("\0", r"\0")
+
+
+def _name_of(written: str) -> str:
+    """Return the name of a vhost from the table."""
+    return "\\".join(part.replace(r"\0", "\0") for part in written.split(r"\\"))

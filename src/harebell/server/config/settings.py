@@ -28,7 +28,6 @@ from harebell.server.config.values import (
     header,
     host_and_port,
     https_url,
-    identifier,
     levels,
     listening,
     mechanisms,
@@ -44,6 +43,7 @@ from harebell.server.config.values import (
     retention_policies,
     rotation_date,
     rows,
+    schema,
     seconds,
     size,
     storage_url,
@@ -461,7 +461,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "storage_schema",
-        identifier,
+        schema,
         "The schema in PostgreSQL; brokers with the same one share a store.",
     ),
     Setting(

@@ -270,11 +270,14 @@ def storage_url(value: Any) -> str:
     raise ValueError("must be empty or a URL such as postgresql://user@host/database")
 
 
-def identifier(value: Any) -> str:
-    """Check a name of PostgreSQL that needs no quotes."""
-    if isinstance(value, str) and re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", value):
+def schema(value: Any) -> str:
+    """Check a name of PostgreSQL that needs no quotes.
+
+    PostgreSQL cuts names after 63 bytes, and names are made of this one: `_64` and `_cluster`.
+    """
+    if isinstance(value, str) and re.fullmatch(r"[a-z_][a-z0-9_]{0,54}", value):
         return value
-    raise ValueError("must be 1 to 63 lower-case letters, digits and _, not a digit first")
+    raise ValueError("must be 1 to 55 lower-case letters, digits and _, not a digit first")
 
 
 def host_and_port(value: Any) -> str:

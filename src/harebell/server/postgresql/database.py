@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _OLDEST = 140_000
+_ENCODINGS = ("UTF8", "SQL_ASCII")
+"""Encodings of a database that keep every text: the second one keeps any bytes."""
 _MS = 1_000
 _WAITS = ("on", "remote_apply")
 """Values of `synchronous_commit` with which a commit waits for the disk of a standby."""
@@ -50,6 +52,8 @@ class Database(NamedTuple):
                 self.url,
                 autocommit=True,
                 prepare_threshold=2,
+                # Else that of the server, which would be bytes with SQL_ASCII.
+                client_encoding="utf8",
                 application_name=f"harebell {self.node}"[:63],
                 connect_timeout=seconds,
                 target_session_attrs="read-write",
@@ -121,12 +125,20 @@ def worth_of_commits(link: Connection[Any], durability: str) -> str:
         A sentence that says what a confirm is worth.
 
     Raises:
-        StoreError: it is worth less than `durability` promises, or the server is too old.
+        StoreError: it is worth less than `durability` promises, or the server or the database
+            cannot be used.
     """
     if link.info.server_version < _OLDEST:
         raise StoreError(
             f"the server is PostgreSQL {link.info.parameter_status('server_version')}, and "
             "Harebell needs 14 or newer"
+        )
+    encoding = link.info.parameter_status("server_encoding")
+    if encoding not in _ENCODINGS:
+        raise StoreError(
+            f"the database has the encoding {encoding}, which lacks characters of names of users "
+            "and vhosts: create another one with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE "
+            "template0"
         )
     found = {
         name: str(_value(link, name))

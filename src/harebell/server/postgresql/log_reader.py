@@ -52,9 +52,7 @@ class LogReader:
             psycopg.Error: the server is away or refuses.
             StoreError: a row is damaged or missing.
         """
-        while True:
-            if self._ended and not self._next_generation(link):
-                return
+        while not self._ended or self._next_generation(link):
             try:
                 self._read(link)
             except driver().errors.UndefinedTable:
@@ -62,7 +60,8 @@ class LogReader:
                 self._ended = True
                 continue
             if not self._ended:
-                return
+                break
+        self._replica.check()
 
     def _next_generation(self, link: Connection[Any]) -> bool:
         """Go on to the next generation; False if there is none."""

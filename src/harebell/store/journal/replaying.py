@@ -49,6 +49,8 @@ class Replica:
         self._open: dict[str, File] = {}
         self._made: set[str] = set()
         self._link: sqlite3.Connection | None = None
+        self._has_image = False
+        self._skipped = False
         self.epoch = 0
         self.written = 0
 
@@ -66,6 +68,15 @@ class Replica:
                 self._link.execute("COMMIT")
         except sqlite3.Error as error:
             raise StoreError(f"cannot write {self._database}: {error}") from None
+
+    def check(self) -> None:
+        """Check that definitions were there to be changed, after everything was replayed.
+
+        Raises:
+            StoreError: they were not.
+        """
+        if self._skipped and not self._has_image:
+            raise StoreError("the log has no definitions: restore the database from a backup")
 
     def close(self) -> None:
         """Close all files."""
@@ -154,6 +165,7 @@ class Replica:
 
     def _replace(self, image: bytes | memoryview) -> None:
         """Replace the database of definitions."""
+        self._has_image = True
         if self._link is not None:
             self._link.close()
             self._link = None
@@ -167,6 +179,10 @@ class Replica:
             file.close()
 
     def _execute(self, statement: str, values: tuple[object, ...] | list[object]) -> None:
+        if not self._has_image:
+            # The image that this changed is gone with its generation, because a later one follows.
+            self._skipped = True
+            return
         if self._link is None:
             uri = f"{PurePosixPath(self._database).as_uri()}?mode=rw"
             # One thread at a time has the replica.

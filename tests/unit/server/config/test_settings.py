@@ -69,6 +69,15 @@ def test_what_is_no_watermark_is_refused(written: object) -> None:
         settings.watermark(written)
 
 
+def test_a_schema_has_room_for_what_is_added_to_its_name() -> None:
+    longest = "s" * 55
+    assert settings.schema(longest) == longest
+    # PostgreSQL cuts a name after 63 bytes: one of 62 would be the schema of store 2 as well.
+    for refused in ("s" * 56, "", "2nd", "Upper", 'quo"te', None):
+        with pytest.raises(ValueError, match="1 to 55 lower-case letters"):
+            settings.schema(refused)
+
+
 def test_choices_do_not_mind_capitals() -> None:
     read = settings.choice("auto", "uvloop")
     assert read(" UVLoop ") == "uvloop"

@@ -156,6 +156,34 @@ def test_definitions_follow_a_snapshot_and_the_changes_after_it(tmp_path: Path) 
     assert again.was_clean
 
 
+def test_changes_of_definitions_before_the_first_snapshot_that_is_left_are_skipped(
+    tmp_path: Path,
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    journal = Journal()
+    definitions = _definitions(there, journal)
+    fields = {"kind": "classic", "identity": "0" * 32, "auto_delete": False, "arguments": {}}
+    # The snapshot that these followed was in a generation that was removed.
+    definitions.put("queue", ("/", "q"), fields)
+    definitions.write(definitions.take())
+    definitions.mark(clean=True)
+    early = journal.take()
+    journal.add(definitions.snapshot())
+    definitions.mark(clean=False)
+    replica = Replica(str(here), OsFiles(str(here)))
+    replica.replay(early)
+    with pytest.raises(StoreError, match="the log has no definitions"):
+        replica.check()
+    replica.replay(journal.take())
+    replica.check()
+    replica.close()
+    again = _definitions(here, Journal())
+    assert _names(again) == [("/", "q")]
+    assert not again.was_clean
+
+
 def test_a_snapshot_frees_all_earlier_generations_of_definitions() -> None:
     pieces = LivePieces()
     pieces.note(Change(SNAPSHOT, 0, "", b"abc"), 1)
@@ -206,7 +234,9 @@ def test_changes_of_definitions_without_a_database_are_an_error_not_a_new_one(
     definitions.mark(clean=True)
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(StoreError, match="cannot write"):
-        Replica(str(empty), OsFiles(str(empty))).replay(journal.take())
+    replica = Replica(str(empty), OsFiles(str(empty)))
+    replica.replay(journal.take())
+    with pytest.raises(StoreError, match="the log has no definitions"):
+        replica.check()
     with pytest.raises(sqlite3.OperationalError):
         sqlite3.connect(f"file:{empty}/definitions.sqlite?mode=ro", uri=True)
