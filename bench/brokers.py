@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from tests.ports import free_port
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 120.0
+QUORUM_NODES = 3
+"""Nodes of the smallest cluster of RabbitMQ that outlives one of them."""
 _SERVE = "from harebell.__main__ import main; main()"
 
 
@@ -146,6 +149,50 @@ class RabbitMQ:
     def stop(self) -> None:
         """End it and remove its files."""
         self._node.stop()
+
+
+class RabbitQuorum:
+    """Three RabbitMQ nodes of our own on this machine, of which a quorum queue has a member each.
+
+    Attributes:
+        port: of the first node, where a queue that a client declares has its leader.
+        start_seconds: how long it took until three nodes were there.
+    """
+
+    name = "rabbitmq, three nodes"
+
+    def __init__(self) -> None:
+        begin = time.monotonic()
+        first = RabbitNode()
+        self._nodes = [first]
+        self.port = first.port
+        try:
+            first.start()
+            while len(self._nodes) < QUORUM_NODES:
+                node = RabbitNode(joins=first)
+                self._nodes.append(node)
+                node.start()
+            first.ctl("await_online_nodes", str(QUORUM_NODES))
+        except BaseException:
+            self.stop()
+            raise
+        self.start_seconds = time.monotonic() - begin
+
+    @property
+    def pid(self) -> int:
+        """The launcher of the first node."""
+        return self._nodes[0].pid
+
+    def members_of(self, queue: str) -> int:
+        """How many members a quorum queue has that run."""
+        found = self._nodes[0].ctl("list_queues", "--formatter=json", "name", "online")
+        rows = {row["name"]: row["online"] for row in json.loads(found)}
+        return len(rows.get(queue, ()))
+
+    def stop(self) -> None:
+        """End all of them, the port mapper last, and remove their files."""
+        while self._nodes:
+            self._nodes.pop().stop()
 
 
 def rabbitmq_is_installed() -> bool:

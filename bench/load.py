@@ -84,7 +84,7 @@ class Consumer:
             if scenario.version == "0-9-1":
                 # In AMQP 0-8 it is an error to delete what is not there.
                 peer.call(m.QueueDelete(name), m.QueueDeleteOk)
-            arguments = {"x-queue-type": "stream"} if scenario.readers else {}
+            arguments = scenario.queue_arguments
             declare = m.QueueDeclare(name, durable=scenario.durable, arguments=arguments)
             peer.call(declare, m.QueueDeclareOk)
         if scenario.queues > 1:

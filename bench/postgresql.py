@@ -7,7 +7,8 @@ Servers are those of the machine's package with the settings of a new cluster, o
 temporary files. `copy` writes as many octets as the broker has to, in rows as large as a window of
 messages: once in one transaction, and once with a commit for each row, which is what confirms wait
 for. `psql` is the time of one INSERT of a message by psql. The rest are brokers with their
-defaults: over a directory, over one server, and over one with a synchronous standby.
+defaults: over a directory, over one server, and over one with a synchronous standby; and a quorum
+queue of RabbitMQ with three nodes on this machine, if RabbitMQ is installed.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from msgspec import structs
 
-from bench.brokers import Broker, Harebell
+from bench.brokers import QUORUM_NODES, Broker, Harebell, RabbitQuorum, rabbitmq_is_installed
 from bench.disk import record_bytes
 from bench.frames import Frames
 from bench.measure import play
@@ -40,7 +42,7 @@ from tests.postgresql.servers import PostgresServer, fresh_database, programs
 
 _DEFAULTS = {"shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "1GB"}
 _DATABASE = "bench"
-_PARTS = ("server", "directory", "alone", "size", "fail-over", "drain", "standby")
+_PARTS = ("server", "directory", "alone", "size", "fail-over", "drain", "standby", "quorum")
 _LEASE_MS = 3_000
 """The default of `storage_lease_ms`."""
 _RATE = 1_000
@@ -100,6 +102,8 @@ def _measured(part: str, server: PostgresServer, options: argparse.Namespace) ->
         return _server_alone(server, options.seconds)
     if part == "directory":
         return _directory(options.seconds)
+    if part == "quorum":
+        return _quorum(options.seconds)
     if part == "size":
         return _size(server, options.through)
     if part == "fail-over":
@@ -226,22 +230,50 @@ def _directory(seconds: float) -> Figures:
         broker.stop()
 
 
-def _loads(broker: Broker, name: str, seconds: float) -> Figures:
+def _quorum(seconds: float) -> Figures:
+    if not rabbitmq_is_installed():
+        print("RabbitMQ is not installed: no figures of a quorum queue", flush=True)
+        return {}
+    broker = RabbitQuorum()
+    try:
+        _check_members(broker)
+        return _loads(broker, "quorum", seconds, queue_type="quorum")
+    finally:
+        broker.stop()
+
+
+def _check_members(broker: RabbitQuorum) -> None:
+    """Check that what is measured is replicated."""
+    name = "bench.members"
+    peer = Peer(broker.port, lambda *_: None)
+    arguments = {"x-queue-type": "quorum"}
+    peer.call(m.QueueDeclare(name, durable=True, arguments=arguments), m.QueueDeclareOk)
+    found = broker.members_of(name)
+    peer.call(m.QueueDelete(name), m.QueueDeleteOk)
+    peer.close()
+    if found != QUORUM_NODES:
+        raise BenchError(f"a quorum queue has {found} members that run, not {QUORUM_NODES}")
+
+
+def _loads(broker: Broker, name: str, seconds: float, *, queue_type: str = "") -> Figures:
     figures = {}
-    for scenario in ("c128w", "c1kw"):
-        found = play(broker, SCENARIOS[scenario], seconds).messages_per_second or 0.0
-        key = f"{name}_{scenario}"
+    for each in ("c128w", "c1kw"):
+        scenario = structs.replace(SCENARIOS[each], queue_type=queue_type)
+        found = play(broker, scenario, seconds).messages_per_second or 0.0
+        key = f"{name}_{each}"
         figures[key] = _shown(key, found, "messages/s")
-    p50, p99 = _confirm_latency(broker.port, seconds)
+    p50, p99 = _confirm_latency(broker.port, seconds, queue_type)
     figures[f"{name}_p50_ms"] = _shown(f"{name}, confirm, p50", p50, "ms")
     figures[f"{name}_p99_ms"] = _shown(f"{name}, confirm, p99", p99, "ms")
     return figures
 
 
-def _confirm_latency(port: int, seconds: float) -> tuple[float, float]:
+def _confirm_latency(port: int, seconds: float, queue_type: str) -> tuple[float, float]:
     """Milliseconds from a publish to its confirm at 1,000 messages per second: half, and 99 %."""
     peer = Peer(port, lambda *_: None)
-    peer.call(m.QueueDeclare("bench.latency", durable=True), m.QueueDeclareOk)
+    arguments = {"x-queue-type": queue_type} if queue_type else {}
+    declare = m.QueueDeclare("bench.latency", durable=True, arguments=arguments)
+    peer.call(declare, m.QueueDeclareOk)
     peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     frames = Frames("", "bench.latency", 128, persistent=True, batch=1)
     count = int(seconds * _RATE)

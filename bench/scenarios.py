@@ -26,6 +26,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         rate: messages per second; 0 sends as fast as it goes.
         ahead: most messages sent and not received.
         version: the version of AMQP that both ends speak; others than Harebell only speak 0-9-1.
+        queue_type: `x-queue-type` of its queues; "" for the broker's default.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     rate: int = 0
     ahead: int = 10_000
     version: str = "0-9-1"
+    queue_type: str = ""
 
     @property
     def queue_names(self) -> list[str]:
@@ -55,6 +57,12 @@ class Scenario(Struct, frozen=True, kw_only=True):
             return [(name, name) for name in self.queue_names]
         name = self.queue_names[0]
         return [(f"{name}.{number}", name) for number in range(self.readers)]
+
+    @property
+    def queue_arguments(self) -> dict[str, str]:
+        """The arguments that its queues are declared with."""
+        kind = "stream" if self.readers else self.queue_type
+        return {"x-queue-type": kind} if kind else {}
 
     @property
     def exchange(self) -> str:

@@ -32,12 +32,13 @@ _GUARD = """
 import os, shutil, signal, sys
 # The input ends without a word when the test run was killed.
 if sys.stdin.read() != "done":
-    for end, number in ((os.killpg, sys.argv[1]), (os.kill, sys.argv[2])):
+    # The node and the port mapper, if it has started one: each has a group of its own.
+    for number in sys.argv[2:]:
         try:
-            end(int(number), signal.SIGKILL)
+            os.killpg(int(number), signal.SIGKILL)
         except ProcessLookupError:
             pass
-    shutil.rmtree(sys.argv[3], ignore_errors=True)
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
 """
 _MISSING = (
     "the tests need RabbitMQ as a peer, and {tool} is missing: install it with "
@@ -81,6 +82,7 @@ class RabbitNode:
         port: where it listens; None for a free port.
         settings: more lines for its configuration.
         plugins: names of plugins that come with it.
+        joins: a running node whose cluster it becomes a member of; None for none.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class RabbitNode:
         port: int | None = None,
         settings: Sequence[str] = (),
         plugins: Sequence[str] = (),
+        joins: RabbitNode | None = None,
     ) -> None:
         for tool in (_SERVER, _CTL):
             if not tool.exists():
@@ -99,7 +102,9 @@ class RabbitNode:
         self.tls_port = free_port()
         # Not pytest's directory: socket names and node names want to be short.
         self.home = Path(tempfile.mkdtemp(prefix="hb-rabbit-"))
-        self._epmd_port = free_port()
+        self._joins = joins
+        # The port mapper of a machine has the ports of all its nodes.
+        self._epmd_port = free_port() if joins is None else joins._epmd_port
         self._distribution_port = free_port()
         self._certificates = certificates
         self._settings = tuple(settings)
@@ -111,7 +116,9 @@ class RabbitNode:
 
     def _write_files(self) -> None:
         cookie = self.home / ".erlang.cookie"
-        cookie.write_text(secrets.token_hex(16))
+        joins = self._joins
+        own = secrets.token_hex(16)
+        cookie.write_text(own if joins is None else (joins.home / cookie.name).read_text())
         cookie.chmod(0o400)
         lines = [
             f"listeners.tcp.1 = 127.0.0.1:{self.port}",
@@ -121,6 +128,13 @@ class RabbitNode:
             "tcp_listen_options.backlog = 128",
             *self._settings,
         ]
+        if joins is not None:
+            nodes = "cluster_formation.classic_config.nodes"
+            lines += [
+                "cluster_formation.peer_discovery_backend = classic_config",
+                f"{nodes}.1 = {joins.node_name}",
+                f"{nodes}.2 = {self.node_name}",
+            ]
         if self._certificates is not None:
             where = self._certificates
             lines += [
@@ -134,6 +148,11 @@ class RabbitNode:
         (self.home / "enabled_plugins").write_text(f"[{','.join(self._plugins)}].\n")
 
     @property
+    def node_name(self) -> str:
+        """Its name in Erlang."""
+        return f"hb{self.port}@localhost"
+
+    @property
     def _environment(self) -> dict[str, str]:
         loopback = "-kernel inet_dist_use_interface {127,0,0,1}"
         return {
@@ -142,7 +161,7 @@ class RabbitNode:
             "HOME": str(self.home),
             # A tool that fails would leave a dump in the directory of the tests.
             "ERL_CRASH_DUMP_SECONDS": "0",
-            "RABBITMQ_NODENAME": f"hb{self.port}@localhost",
+            "RABBITMQ_NODENAME": self.node_name,
             "RABBITMQ_CONFIG_FILE": str(self.home / "rabbitmq.conf"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.home / "enabled_plugins"),
             "RABBITMQ_MNESIA_BASE": str(self.home / "data"),
@@ -184,7 +203,7 @@ class RabbitNode:
 
     def start(self) -> None:
         """Start the node and wait until it takes connections."""
-        if self._epmd is None:
+        if self._epmd is None and self._joins is None:
             # Started by the node it would outlive it as a daemon.
             self._epmd = subprocess.Popen(
                 ["epmd", "-port", str(self._epmd_port), "-address", "127.0.0.1"],
@@ -206,14 +225,15 @@ class RabbitNode:
                 stderr=output,
                 start_new_session=True,
             )
-        self._watch(self._process, self._epmd)
+        self._watch(self._process)
         self._await_port(time.monotonic() + START_SECONDS)
 
-    def _watch(self, process: subprocess.Popen[bytes], epmd: subprocess.Popen[bytes]) -> None:
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
         """Have the node killed even if the test run is: it would live on in its own session."""
         self._unwatch()
+        mapper = [] if self._epmd is None else [str(self._epmd.pid)]
         self._guard = subprocess.Popen(
-            [sys.executable, "-c", _GUARD, str(process.pid), str(epmd.pid), str(self.home)],
+            [sys.executable, "-c", _GUARD, str(self.home), str(process.pid), *mapper],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
@@ -256,8 +276,8 @@ class RabbitNode:
         self._process = None
         self._unwatch()
 
-    def ctl(self, *arguments: str) -> None:
-        """Run rabbitmqctl against this node."""
+    def ctl(self, *arguments: str) -> str:
+        """Run rabbitmqctl against this node; what it prints."""
         done = subprocess.run(
             [str(_CTL), "--quiet", *arguments],
             env=self._environment,
@@ -268,6 +288,7 @@ class RabbitNode:
         )
         if done.returncode != 0:
             raise RuntimeError(f"rabbitmqctl {arguments[0]}: {(done.stdout + done.stderr)!r}")
+        return done.stdout.decode()
 
     def block_publishers(self) -> None:
         """Raise the memory alarm."""
