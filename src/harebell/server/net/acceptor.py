@@ -32,7 +32,9 @@ async def bound(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[s
     sockets: list[socket.socket] = []
     try:
         for family, address in dict.fromkeys((each[0], each[4]) for each in found):
-            made = socket.socket(family, socket.SOCK_STREAM)
+            # With its protocol: asyncio sets TCP_NODELAY on sockets that name it, and on no others.
+            # Without it, output waits for up to 40 ms until the peer has acknowledged the last.
+            made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             sockets.append(made)
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:

@@ -177,7 +177,7 @@ class Relay:
         host, _, port = address.rpartition(":")
         found = await self._loop.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
         for family, _, _, _, where in found:
-            out = socket.socket(family, socket.SOCK_STREAM)
+            out = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             out.setblocking(False)
             try:
                 begin = _beginning(link, str(where[0]))
