@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from harebell.server.app import App
-from harebell.server.cluster.command_caller import SERVICE
+from harebell.server.cluster.command_links import SERVICE
 from harebell.server.cluster.command_service import CommandService
 from harebell.server.cluster.commands import ClusterCommands
-from harebell.server.cluster.link import ClusterListener
+from harebell.server.cluster.link import ClusterListener, Header
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.cluster.users_copy import take_over, written
 from harebell.server.config import Config
@@ -82,6 +82,7 @@ class Owner:
 
     Attributes:
         log: the lines that its commands have written.
+        links: the connections that have come to its cluster port.
         errors: what the last command line has written to standard error.
     """
 
@@ -92,6 +93,7 @@ class Owner:
         self.api = Api(config.management_port or 0)
         self.log: list[str] = []
         self.errors = ""
+        self.links: list[asyncio.Transport] = []
         self._cluster = cluster
         self._logger = Logger(config)
 
@@ -108,12 +110,23 @@ class Owner:
             write(level, line)
 
         context.log = log
-        commands = ClusterCommands(dispatcher, self.directory, context, self._cluster.copy_users)
+        commands = self.commands = ClusterCommands(
+            dispatcher, self.directory, context, self._cluster.copy_users
+        )
         service = self.service = CommandService(context, dispatcher, self.directory, commands)
-        self.listener = ClusterListener({SERVICE: service.serve}, SECRET, None, log)
+
+        def serve(header: Header, transport: asyncio.Transport) -> None:
+            self.links.append(transport)
+            service.serve(header, transport)
+
+        self.listener = ClusterListener({SERVICE: serve}, SECRET, None, log)
         await self.listener.listen("127.0.0.1", 0)
         dispatcher.cluster = commands
         self.come_back()
+
+    def open_links(self) -> int:
+        """How many connections are open at its cluster port."""
+        return sum(not each.is_closing() for each in self.links)
 
     def _leave_shared(self) -> None:
         """Have no vhost of its own, and no users: those of store 1 come."""
@@ -133,6 +146,7 @@ class Owner:
     async def stop(self) -> None:
         self.listener.close()
         self.service.close()
+        self.commands.close()
         await self.app.stop()
         self._logger.close()
 

@@ -11,10 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from harebell.admin.catalog import find
+from harebell.admin.context import Unavailable
+from harebell.base.limits import CLUSTER_IDLE_LINKS
+from harebell.server.cluster.command_caller import CommandCaller
 from harebell.server.cluster.command_wire import Actor, Request
 from harebell.server.cluster.link import LinkError, open_link, streams
 from harebell.wire.v09 import methods as m
 from tests.cluster.owners import SECRET, Owner, Owners, running_owners
+from tests.patience import eventually
 from tests.unit.server.backends.web_service import web_service
 from tests.unit.server.http.asking import Api
 from tests.unit.server.listening import Talker
@@ -613,6 +618,72 @@ def test_an_owner_that_nobody_answers_for_is_away(owners: Owners) -> None:
     owners.do(second.come_back)
 
 
+# --- connections between owners -------------------------------------------------------------------
+
+
+def test_commands_that_follow_each_other_share_a_connection(owners: Owners) -> None:
+    first, second = owners.both
+    first.api.get(f"/api/queues/{FAR}")
+    before = len(second.links)
+    for _ in range(5):
+        first.api.get(f"/api/queues/{FAR}")
+        assert first.api.ask("GET", f"/api/queues/{FAR}/none").status == 404
+        first.api.done("PUT", f"/api/queues/{FAR}/q", {})
+    assert len(second.links) == before
+    first.api.done("DELETE", f"/api/queues/{FAR}/q")
+
+
+def test_few_connections_wait_for_the_next_command_and_for_a_while(owners: Owners) -> None:
+    first, second = owners.both
+    caller = CommandCaller(first.directory, idle_seconds=1.0)
+    before = len(second.links)
+
+    async def at_once() -> None:
+        await asyncio.gather(*(listed(caller) for _ in range(3 * CLUSTER_IDLE_LINKS)))
+
+    def waiting() -> int:
+        return sum(not each.is_closing() for each in second.links[before:])
+
+    owners.call(at_once())
+    assert len(second.links) == before + 3 * CLUSTER_IDLE_LINKS
+    assert eventually(lambda: waiting() == CLUSTER_IDLE_LINKS)
+    assert eventually(lambda: waiting() == 0)
+
+
+def test_a_connection_to_an_earlier_owner_is_not_used_again(owners: Owners) -> None:
+    first, second = owners.both
+    first.api.get(f"/api/queues/{FAR}")
+    before = second.links[:]
+    owners.paper.addresses[2] = owners.paper.addresses[2]._replace(epoch=2)
+    first.api.get(f"/api/queues/{FAR}")
+    assert len(second.links) == len(before) + 1
+    assert eventually(lambda: all(each.is_closing() for each in before))
+    owners.do(second.come_back)
+
+
+def test_only_reading_is_tried_again_when_a_connection_is_cut(owners: Owners) -> None:
+    first, second = owners.both
+    caller = CommandCaller(first.directory)
+
+    async def ask_while_it_is_cut(*, reads: bool) -> None:
+        await listed(caller)
+        # The caller cannot have seen this when it sends the command.
+        second.links[-1].abort()
+        await listed(caller, reads=reads)
+
+    owners.call(ask_while_it_is_cut(reads=True))
+    with pytest.raises(Unavailable, match=r"did not answer: .*: look whether it was done"):
+        owners.call(ask_while_it_is_cut(reads=False))
+    owners.do(caller.close)
+
+
+async def listed(caller: CommandCaller, *, reads: bool = True) -> None:
+    """Let the owner of store 2 list its queues."""
+    command = find("queues.list")
+    assert command is not None
+    await caller.run(2, command, {"vhost": FAR}, None, reads=reads)
+
+
 # --- users of other backends ----------------------------------------------------------------------
 
 
@@ -638,6 +709,8 @@ def test_a_user_of_a_web_service_has_the_rights_there_that_the_service_says(
                 first.done("PUT", f"/api/vhosts/{name}", {})
             ada = {"user": "ada:lovelace"}
             first.done("PUT", f"/api/queues/{FAR}/a-q", {}, **ada)
+            # A late question about this user must not be one about the next.
+            assert eventually(owners.both[1].links[-1].is_closing)
             assert first.ask("PUT", f"/api/queues/{FAR}/b-q", {}, **ada).status == 401
             assert second.ask("PUT", f"/api/queues/{NEAR}/a-q", {}, **ada).status == 401
             first.done("PUT", f"/api/queues/{NEAR}/a-q", {})

@@ -733,6 +733,10 @@ CLUSTER_LIST_SECONDS = 15.0
 """Time that a list of all stores waits for the owner of one."""
 CLUSTER_ANSWER_BYTES = 268_435_456
 """Longest line between brokers: definitions, or the rows of a list (256 MiB)."""
+CLUSTER_IDLE_LINKS = 4
+"""Connections to the owner of a store that wait for the next command."""
+CLUSTER_IDLE_SECONDS = 10.0
+"""How long they wait. The owner closes them after CONTROL_TIMEOUT_SECONDS, which is longer."""
 CLUSTER_RESTART_SECONDS = 0.5
 """Pause before the process of a store that has ended is started again; it doubles each time."""
 CLUSTER_RESTART_MAX_SECONDS = 10.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.errors import StoreError
 from harebell.server.cluster import stores
-from harebell.server.cluster.command_caller import SERVICE as COMMANDS
+from harebell.server.cluster.command_links import SERVICE as COMMANDS
 from harebell.server.cluster.command_service import CommandService
 from harebell.server.cluster.commands import ClusterCommands
 from harebell.server.cluster.directory import CLUSTER_SCHEME, FINGERPRINT, Directory, View
@@ -90,6 +90,7 @@ class Cluster:
         self._listener: ClusterListener | None = None
         self._local: LocalClients | None = None
         self._service: CommandService | None = None
+        self._sent: ClusterCommands | None = None
 
     async def start(self) -> None:
         """Learn about the cluster, and let it know what this store has.
@@ -151,6 +152,7 @@ class Cluster:
         """Return what serves the commands of the other brokers, and send ours to them."""
         directory, context, dispatcher = self.directory, self._context, self._dispatcher
         commands = ClusterCommands(dispatcher, directory, context, self.users_changed)
+        self._sent = commands
         if directory.stores > 1:
             dispatcher.cluster = commands
         self._service = CommandService(context, dispatcher, directory, commands)
@@ -201,6 +203,8 @@ class Cluster:
             self._listener.close()
         if self._service is not None:
             self._service.close()
+        if self._sent is not None:
+            self._sent.close()
         if self._local is not None:
             self._local.close()
         for task in self._tasks:

@@ -13,6 +13,7 @@ from harebell.auth.authority import Question, RemoteUser
 from harebell.auth.users import User
 from harebell.base.errors import HarebellError
 from harebell.base.limits import (
+    CLUSTER_IDLE_SECONDS,
     CLUSTER_LIST_SECONDS,
     CLUSTER_REACH_SECONDS,
     CONTROL_COMMAND_SECONDS,
@@ -20,21 +21,13 @@ from harebell.base.limits import (
 )
 from harebell.server.backends.decided import decided
 from harebell.server.backends.internal import InternalAuthority
-from harebell.server.cluster.command_wire import (
-    Actor,
-    Allowed,
-    LineReader,
-    Reply,
-    Request,
-    refusal_of,
-)
-from harebell.server.cluster.link import open_link, streams
+from harebell.server.cluster.command_links import CommandLink, CommandLinks
+from harebell.server.cluster.command_wire import Actor, Allowed, Reply, Request, refusal_of
 
 if TYPE_CHECKING:
     from harebell.server.cluster.contract import StoreDirectory
+    from harebell.server.cluster.stores import ClusterAddress
 
-SERVICE = "command"
-"""The service at the cluster port that runs commands."""
 _DEFINITIONS = "definitions"
 
 
@@ -42,17 +35,13 @@ class RemoteRows:
     """The rows that another owner sends; has the methods of `RowReader`.
 
     Args:
-        lines: the connection to it.
-        writer: the same connection.
+        link: the connection to it.
         first: the rows that have come already; None if these were all.
         owner: who sends them, for errors.
     """
 
-    def __init__(
-        self, lines: LineReader, writer: asyncio.StreamWriter, first: list[Row] | None, owner: str
-    ) -> None:
-        self._lines = lines
-        self._writer = writer
+    def __init__(self, link: CommandLink, first: list[Row] | None, owner: str) -> None:
+        self._link = link
         self._first = first
         self._owner = owner
 
@@ -67,7 +56,7 @@ class RemoteRows:
         while found is not None and not found:
             try:
                 async with asyncio.timeout(CONTROL_COMMAND_SECONDS):
-                    reply = msgspec.json.decode(await self._lines.next(), type=Reply)
+                    reply = msgspec.json.decode(await self._link.lines.next(), type=Reply)
             except (OSError, TimeoutError, msgspec.MsgspecError) as error:
                 raise Unavailable(f"{self._owner} sends no more rows: {_why(error)}") from None
             if not reply.ok:
@@ -77,7 +66,7 @@ class RemoteRows:
 
     def close(self) -> None:
         """End the stream, read to its end or not."""
-        self._writer.close()
+        self._link.close()
 
 
 class CommandCaller:
@@ -85,10 +74,18 @@ class CommandCaller:
 
     Args:
         directory: knows where they are.
+        idle_seconds: how long connections wait for the next command.
     """
 
-    def __init__(self, directory: StoreDirectory) -> None:
+    def __init__(
+        self, directory: StoreDirectory, idle_seconds: float = CLUSTER_IDLE_SECONDS
+    ) -> None:
         self._directory = directory
+        self._links = CommandLinks(idle_seconds)
+
+    def close(self) -> None:
+        """Close the connections that wait for the next command."""
+        self._links.close()
 
     async def run(
         self,
@@ -125,47 +122,71 @@ class CommandCaller:
             which = "which" if about else f"store {store}"
             before = f"vhost '{about}' is in store {store}, " if about else ""
             raise Unavailable(f"{before}{which} has no owner now: try again in some seconds")
+        request = Request(command.name, fields, store, actor_of(user), reads, places)
+        patience = _patience(command, gathers=gathers)
+        link = self._links.take(store, address)
+        while True:
+            if link is None:
+                link = await self._open(address, f"{what}{owner}")
+            try:
+                async with asyncio.timeout(patience):
+                    return await self._ask(link, request, user, owner, streams=command.streams)
+            except (OSError, TimeoutError, msgspec.MsgspecError) as error:
+                if reads and link.used and isinstance(error, ConnectionResetError):
+                    # It may have been closed before the command was there. A new one is not used.
+                    link = None
+                    continue
+                end = "" if reads else ": look whether it was done"
+                raise Unavailable(f"{what}{owner} did not answer: {_why(error)}{end}") from None
+
+    async def _open(self, address: ClusterAddress, owner: str) -> CommandLink:
+        """Return a new connection.
+
+        Raises:
+            Unavailable: the owner cannot be reached.
+        """
         try:
             async with asyncio.timeout(CLUSTER_REACH_SECONDS):
-                transport = await open_link(address, self._directory.secret, {"service": SERVICE})
+                return await self._links.open(address, self._directory.secret)
         except (OSError, TimeoutError, HarebellError) as error:
             raise Unavailable(
-                f"{what}{owner} cannot be reached at {address.address}: {_why(error)}; try again "
-                "in some seconds"
+                f"{owner} cannot be reached at {address.address}: {_why(error)}; try again in some "
+                "seconds"
             ) from None
-        reader, writer = streams(transport)
-        streaming = False
+
+    async def _ask(
+        self, link: CommandLink, request: Request, user: User | None, owner: str, *, streams: bool
+    ) -> Any:
+        """Send a command over a connection, and return its answer."""
+        kept = False
         try:
-            request = Request(command.name, fields, store, actor_of(user), reads, places)
-            async with asyncio.timeout(_patience(command, gathers=gathers)):
-                writer.write(msgspec.json.encode(request) + b"\n")
-                await writer.drain()
-                lines = LineReader(reader)
-                reply = await self._reply(lines, writer, user)
+            link.writer.write(msgspec.json.encode(request) + b"\n")
+            await link.writer.drain()
+            reply, asked = await self._reply(link, user)
+            if streams and reply.ok:
+                kept = True
+                return RemoteRows(link, reply.rows, owner)
+            if not asked:
+                kept = True
+                self._links.keep(request.store, link)
             if not reply.ok:
                 raise refusal_of(reply)
-            if command.streams:
-                streaming = True
-                return RemoteRows(lines, writer, reply.rows, owner)
             return reply.answer
-        except (OSError, TimeoutError, msgspec.MsgspecError) as error:
-            end = "" if reads else ": look whether it was done"
-            raise Unavailable(f"{what}{owner} did not answer: {_why(error)}{end}") from None
         finally:
-            if not streaming:
-                writer.close()
+            if not kept:
+                link.close()
 
-    async def _reply(
-        self, lines: LineReader, writer: asyncio.StreamWriter, user: User | None
-    ) -> Reply:
-        """Return the line that is the answer; those with questions are answered."""
+    async def _reply(self, link: CommandLink, user: User | None) -> tuple[Reply, bool]:
+        """Return the line that is the answer, and whether lines with questions came before."""
+        asked = False
         while True:
-            reply = msgspec.json.decode(await lines.next(), type=Reply)
+            reply = msgspec.json.decode(await link.lines.next(), type=Reply)
             if reply.question is None:
-                return reply
+                return reply, asked
+            asked = True
             allowed = await _allowed(user, reply.question)
-            writer.write(msgspec.json.encode(Allowed(allowed)) + b"\n")
-            await writer.drain()
+            link.writer.write(msgspec.json.encode(Allowed(allowed)) + b"\n")
+            await link.writer.drain()
 
 
 def actor_of(user: User | None) -> Actor | None:

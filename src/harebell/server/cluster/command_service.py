@@ -71,25 +71,27 @@ class CommandService:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         lines = LineReader(reader)
         try:
-            async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
-                line = await lines.next()
-            answer = await self._answer(line, lines, writer)
-            rows = answer.get("rows")
-            if isinstance(rows, Rows):
-                await send_rows(rows, reader, writer)
-                return
-            for piece in pieces_of(answer):
-                writer.write(piece)
+            asked = False
+            while not asked:
                 async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
-                    await writer.drain()
+                    line = await lines.next()
+                asking = _Asking(lines, writer)
+                answer = await self._answer(line, asking)
+                asked = asking.end()
+                rows = answer.get("rows")
+                if isinstance(rows, Rows):
+                    await send_rows(rows, reader, writer)
+                    return
+                for piece in pieces_of(answer):
+                    writer.write(piece)
+                    async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
+                        await writer.drain()
         except (TimeoutError, ConnectionError):
             pass  # the other broker has gone
         finally:
             writer.close()
 
-    async def _answer(
-        self, line: bytes, lines: LineReader, writer: asyncio.StreamWriter
-    ) -> dict[str, Any]:
+    async def _answer(self, line: bytes, asking: _Asking) -> dict[str, Any]:
         """Run the command of a request; returns the fields of the answer."""
         try:
             request = msgspec.json.decode(line, type=Request)
@@ -107,7 +109,7 @@ class CommandService:
             if request.places and request.actor is None:
                 answer = await self._place(command, arguments)
                 return self._reply(answer)
-            user = self._user(request.actor, lines, writer)
+            user = self._user(request.actor, asking)
             answer = await self._run(command, arguments, user, reads=request.reads)
         except msgspec.MsgspecError as error:
             return {"ok": False, "error": str(error)}
@@ -140,9 +142,7 @@ class CommandService:
 
         return await decided(user, lambda: self._dispatcher.run(run, user.name))
 
-    def _user(
-        self, actor: Actor | None, lines: LineReader, writer: asyncio.StreamWriter
-    ) -> User | None:
+    def _user(self, actor: Actor | None, asking: _Asking) -> User | None:
         """Return the user on whose behalf a command runs; None for the control socket.
 
         Raises:
@@ -163,7 +163,6 @@ class CommandService:
         if actor.internal:
             authorities.append(InternalAuthority(users, actor.name))
         if actor.asks or not actor.internal:
-            asking = _Asking(lines, writer)
             authorities.append(AskedAuthority(asking.decide, self._context.clock))
         return RemoteUser(actor.name, actor.tags, tuple(authorities))
 
@@ -180,10 +179,20 @@ class _Asking:
         self._lines = lines
         self._writer = writer
         self._one = asyncio.Lock()
+        self._asked = False
+        self._over = False
+
+    def end(self) -> bool:
+        """Ask nothing any more: the next command has another user. True if something was asked."""
+        self._over = True
+        return self._asked
 
     async def decide(self, question: Question) -> bool | None:
         """Ask; None if there is no answer, which is a refusal."""
         async with self._one:
+            if self._over:
+                return None
+            self._asked = True
             try:
                 async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
                     self._writer.write(msgspec.json.encode({"question": question}) + b"\n")

@@ -8,7 +8,8 @@
                                                   <--  {"ok": true, "answer": ...}
                                                        {"ok": false, "error": "...", "kind": "..."}
 
-and then the connection ends. A stream of rows is answered as on the control socket.
+and then the caller sends the next command, or ends the connection. A stream of rows is answered as
+on the control socket, and its end is that of the connection. So is the answer after a question.
 
 The actor is the user on whose behalf the command runs, or null for the control socket. The owner
 looks up the users of the broker by their names, and checks their rights as if they had asked it

@@ -79,6 +79,10 @@ class ClusterCommands:
         # Jobs are named by their numbers alone, so those of different stores have to differ.
         context.broker.jobs.number_by(directory.number, STORAGE_STORES)
 
+    def close(self) -> None:
+        """Close the connections to the other owners that wait for the next command."""
+        self._caller.close()
+
     # --- one place --------------------------------------------------------------------------------
 
     def run(

@@ -26,9 +26,12 @@ class CommandsFromStandby:
     def __init__(self, make: Callable[[], Directory]) -> None:
         self._make = make
         self._directory: Directory | None = None
+        self._caller: CommandCaller | None = None
 
     def close(self) -> None:
         """Read no more from the database."""
+        if self._caller is not None:
+            self._caller.close()
         if self._directory is not None:
             self._directory.close()
 
@@ -36,8 +39,9 @@ class CommandsFromStandby:
         """Let an owner run a command; returns the fields of its answer."""
         try:
             store = await self._serving()
-            caller = CommandCaller(await self._known())
-            answer = await caller.run(store, command, fields, None, reads=False, places=True)
+            if self._caller is None:
+                self._caller = CommandCaller(await self._known())
+            answer = await self._caller.run(store, command, fields, None, reads=False, places=True)
         except HarebellError as error:
             return {"ok": False, "error": str(error)}
         if isinstance(answer, RemoteRows):
