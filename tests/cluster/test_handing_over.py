@@ -327,6 +327,87 @@ def test_a_user_for_loopback_only_is_refused_for_the_address_of_the_client(two: 
     assert eventually(lambda: "user 'guest' can only connect via localhost" in two.far.log)
 
 
+# --- before a login, and limits -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def strict(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Brokers that wait for two seconds, and for three clients of an address."""
+    flags = (
+        *(*FLAGS, "--handshake-timeout-seconds", "2"),
+        *("--unauthenticated-connection-max-per-address", "3"),
+    )
+    place = tmp_path_factory.mktemp("strict")
+    with cluster(home, place, *flags, by_socket=True) as found:
+        yield found
+
+
+def handed(two: Cluster, address: str, sent: bytes = b"") -> socket.socket:
+    """A connection to the cluster port of the owner, as for a client of that address."""
+
+    async def link() -> socket.socket:
+        header = header_of(Peer(address, 4711, host="192.0.2.2", host_port=5672))
+        transport = await open_link(ClusterAddress(*owner_of(two.far)), SECRET.encode(), header)
+        transport.write(sent)
+        found: socket.socket = transport.get_extra_info("socket").dup()
+        return found
+
+    found = asyncio.run(link())
+    found.settimeout(SECONDS)
+    return found
+
+
+def test_a_client_with_a_slow_handshake_is_closed_in_time(strict: Cluster) -> None:
+    began = time.monotonic()
+    talker = tuned(dialled(strict))
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        drip(talker.sock, BEAT * 100)
+    assert time.monotonic() - began < 10
+    assert eventually(lambda: "handshake_timeout" in strict.near.log)
+    assert not strict.connections(strict.far)
+
+
+def drip(link: socket.socket, data: bytes) -> None:
+    """Send five octets per second."""
+    for octet in data:
+        link.sendall(bytes([octet]))
+        time.sleep(0.2)
+
+
+def test_the_owner_waits_as_long_for_a_client_that_was_handed_over(strict: Cluster) -> None:
+    began = time.monotonic()
+    links = [handed(strict, "192.0.2.5", sent) for sent in (b"", HEADER, HEADER + frame(LOGIN))]
+    for link in links:
+        assert at_end(link)
+        link.close()
+    assert 1.5 < time.monotonic() - began < 10
+
+
+def test_a_client_that_was_handed_over_counts_for_its_own_address(strict: Cluster) -> None:
+    links = [handed(strict, "192.0.2.6") for _ in range(3)]
+    more = handed(strict, "192.0.2.6", HEADER)
+    assert at_end(more)
+    assert eventually(
+        lambda: "3 connections from 192.0.2.6 have not logged in yet" in strict.far.log
+    )
+    # It is not the address of the broker that hands it over.
+    opened(strict).sock.close()
+    for link in (*links, more):
+        link.close()
+    assert eventually(lambda: not strict.connections(strict.far))
+
+
+def test_clients_that_have_not_logged_in_keep_none_out_once_they_have(strict: Cluster) -> None:
+    ready = [tuned(dialled(strict)) for _ in range(3)]
+    assert at_end(dialled(strict))
+    for talker in ready:
+        talker.send(m.ConnectionOpen("far"))
+        assert isinstance(talker.next(), m.ConnectionOpenOk)
+    more = [opened(strict) for _ in range(4)]
+    for talker in (*ready, *more):
+        talker.sock.close()
+
+
 # --- flow, ends -----------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 
@@ -34,9 +34,16 @@ MIB = 1_048_576
 
 @asynccontextmanager
 async def _relay(
-    owner: Owner | None, seconds: float = 5.0, limit: int = 100, host: str = "127.0.0.1"
+    owner: Owner | None,
+    seconds: float = 5.0,
+    limit: int = 100,
+    host: str = "127.0.0.1",
+    report: Callable[[str], object] = len,
 ) -> AsyncIterator[tuple[Relay, int]]:
-    relay = Relay(seconds, limit, lambda _level, _line: None)
+    def reported(_level: str, line: str) -> None:
+        report(line)
+
+    relay = Relay(seconds, limit, reported)
     asked = Asked("amqp", host, 0)
     relay.listen(asked, await bound(asyncio.get_running_loop(), host, 0))
     relay.pass_on_to(owner)
@@ -133,6 +140,45 @@ def test_a_connection_waits_for_an_owner_and_is_closed_in_the_end() -> None:
             # Another owner: what is passed on to the one before is cut.
             relay.pass_on_to(_owner(server, epoch=2))
             assert await _rest(reader) == b""
+
+    asyncio.run(play())
+
+
+def test_clients_that_wait_count_as_those_that_have_not_logged_in() -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.read(100))
+
+    writers: list[asyncio.StreamWriter] = []
+
+    async def connected(port: int, address: str) -> asyncio.StreamReader:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+        writer.write(address.encode())
+        writers.append(writer)
+        return reader
+
+    async def play() -> None:
+        lines: list[str] = []
+        async with (
+            await asyncio.start_server(echo, "127.0.0.1", 0) as server,
+            _relay(None, seconds=30, report=lines.append) as (relay, port),
+        ):
+            relay.pending_logins.limit, relay.pending_logins.max_per_address = 4, 2
+            one, two = "127.0.0.2", "127.0.0.3"
+            waiting = [await connected(port, one), await connected(port, one)]
+            for _ in range(2):
+                assert await _rest(await connected(port, one)) == b""
+            assert lines == [
+                "2 connections from 127.0.0.2 have not logged in yet: more are turned away"
+            ]
+            waiting += [await connected(port, two), await connected(port, two)]
+            assert await _rest(await connected(port, "127.0.0.4")) == b""
+            assert lines[1:] == ["4 connections have not logged in yet: more are turned away"]
+            relay.pass_on_to(_owner(server))
+            for reader in waiting:
+                assert await reader.read(9) in (one.encode(), two.encode())
+            # The owner counts those now.
+            assert len(relay.pending_logins) == 0
+            assert await (await connected(port, one)).read(9) == one.encode()
 
     asyncio.run(play())
 

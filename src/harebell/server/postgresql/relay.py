@@ -12,18 +12,24 @@ is over, so it passes on to the owner of a later one: epochs grow along every ch
 **Loopback stays loopback.** Users may be restricted to loopback. A client of another machine must
 not look like one of this machine because the owner happens to run here too, so its connection to
 the owner then begins at the address that the client has connected to.
+
+**Before a login.** A client that waits for an owner has not logged in, so it counts as one of those
+at a broker that serves, in total and per address. After that the owner counts it, and closes it if
+its handshake takes too long.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import itertools
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
 from harebell.base.limits import RELAY_CONNECT_SECONDS, RELAY_RETRY_SECONDS
+from harebell.front.common.pending_logins import PendingLogins
 from harebell.server.net.acceptor import Acceptor
 from harebell.server.net.asked_address import Asked
 from harebell.server.net.handed_sockets import HandedSockets
@@ -49,9 +55,14 @@ class Relay:
         seconds: how long a connection may wait for an owner.
         limit: how many connections there may be.
         report: called with a level and a line.
+
+    Attributes:
+        pending_logins: those that wait for an owner; it has limits of them.
     """
 
     def __init__(self, seconds: float, limit: int, report: Callable[[str, str], None]) -> None:
+        self.pending_logins = PendingLogins()
+        self._numbers = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._seconds = seconds
         self._limit = limit
@@ -124,14 +135,21 @@ class Relay:
                 "for each takes two of the files that the process may have (ulimit -Hn)",
             )
         self._full = full
-        if full:
+        address = _address(link)
+        if full or address is None or not self.pending_logins.admits(address, self._report):
             link.close()
             return
-        task = self._loop.create_task(self._pass_on(scheme, link))
+        number = next(self._numbers)
+        self.pending_logins.add(number, address)
+        task = self._loop.create_task(self._pass_on(scheme, link, number))
         self._waiting[task] = scheme, link
-        task.add_done_callback(lambda done: self._waiting.pop(done, None))
+        task.add_done_callback(lambda done: self._waited(done, number))
 
-    async def _pass_on(self, scheme: str, link: socket.socket) -> None:
+    def _waited(self, task: asyncio.Task[None], number: int) -> None:
+        self._waiting.pop(task, None)
+        self.pending_logins.remove(number)
+
+    async def _pass_on(self, scheme: str, link: socket.socket, number: int) -> None:
         """Connect a client with the owner; close it if there is none for too long."""
         near, far = RelaySide(self._loop, self._pairs.discard), RelaySide(self._loop)
         pair(near, far)
@@ -145,6 +163,7 @@ class Relay:
         if task is None or self._waiting.pop(task, None) is None:
             far.transport.abort()
             return
+        self.pending_logins.remove(number)
         self._pairs.add(near)
         try:
             await self._loop.connect_accepted_socket(lambda: near, link)
@@ -200,6 +219,14 @@ def _beginning(link: socket.socket, target: str) -> str:
     if not _is_loopback(target) or _is_loopback(link.getpeername()[0]):
         return ""
     return str(link.getsockname()[0]).removeprefix("::ffff:")
+
+
+def _address(link: socket.socket) -> str | None:
+    """Return the address of a client; None if it has gone."""
+    try:
+        return str(link.getpeername()[0]).removeprefix("::ffff:")
+    except OSError:
+        return None
 
 
 def _is_loopback(address: str) -> bool:

@@ -78,6 +78,9 @@ class StandingBy:
         self._standby = Standby(config, node, number, report, patient=AGAIN in os.environ)
         limit = max(1, shares(max_open())[1] // 2)
         self._relay = Relay(2 * config.storage_lease_ms / _MS, limit, report)
+        pending = self._relay.pending_logins
+        pending.limit = config.unauthenticated_connection_max
+        pending.max_per_address = config.unauthenticated_connection_max_per_address
         self._commands = CommandsFromStandby(
             lambda: Directory(
                 self._standby.database, config.storage_schema, config.storage_stores, number, report
