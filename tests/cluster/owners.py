@@ -200,7 +200,7 @@ class Owners:
     async def copy_users(self) -> None:
         """Copy the users, as the database does."""
         first, second = (each.app.dispatcher for each in self.both)
-        text = written(first.context.users)
+        text = await written(first.context.users)
         await second.run(lambda: take_over(text, second.context))
 
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:

@@ -737,6 +737,8 @@ CLUSTER_IDLE_LINKS = 4
 """Connections to the owner of a store that wait for the next command."""
 CLUSTER_IDLE_SECONDS = 10.0
 """How long they wait. The owner closes them after CONTROL_TIMEOUT_SECONDS, which is longer."""
+CLUSTER_USERS_PER_TURN = 100
+"""Users that are written down for the other owners in one turn of the event loop."""
 CLUSTER_RESTART_SECONDS = 0.5
 """Pause before the process of a store that has ended is started again; it doubles each time."""
 CLUSTER_RESTART_MAX_SECONDS = 10.0

@@ -19,7 +19,7 @@ from harebell.server.cluster.link_tls import LinkTls
 from harebell.server.cluster.local_clients import NAME as CLIENTS_SOCKET
 from harebell.server.cluster.local_clients import LocalClients, give
 from harebell.server.cluster.stores import FIRST
-from harebell.server.cluster.users_copy import take_over, written
+from harebell.server.cluster.users_copy import UsersCopy, take_over
 from harebell.server.net.tls import StartError
 from harebell.server.postgresql.addresses import reachable
 
@@ -87,6 +87,7 @@ class Cluster:
             owned.database, config.storage_schema, config.storage_stores, owned.number, context.log
         )
         self.directory.changed = self._changed
+        self._copy = UsersCopy(context.users, self.directory.write_users)
         self._listener: ClusterListener | None = None
         self._local: LocalClients | None = None
         self._service: CommandService | None = None
@@ -217,7 +218,7 @@ class Cluster:
             StoreError: the database cannot be used.
         """
         if self.directory.number == FIRST:
-            await self.directory.write_users(written(self._context.users))
+            await self._copy.renew()
 
     async def _changed(self, view: View) -> None:
         """Take over the users of store 1."""

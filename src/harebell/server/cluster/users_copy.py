@@ -1,26 +1,64 @@
 """The users of a cluster: the owner of store 1 writes them down, other owners take them over.
 
 Permissions are not among them: those live with their vhost.
+
+There may be many users, so they are written down and read over several turns of the event loop. A
+user may change meanwhile: then all are written down again.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harebell.admin.accounts import remove_user, save_user, set_user_fields, user_fields
 from harebell.auth.users import User, Users
+from harebell.base.limits import CLUSTER_USERS_PER_TURN
 from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
 
 
-def written(users: Users) -> str:
+class UsersCopy:
+    """Writes down the users for the other owners.
+
+    Args:
+        users: those of the owner of store 1.
+        write: called with what was written down.
+    """
+
+    def __init__(self, users: Users, write: Callable[[str], Awaitable[None]]) -> None:
+        self._users = users
+        self._write = write
+        self._one = asyncio.Lock()
+        self._wanted = 0
+        self._done = 0
+
+    async def renew(self) -> None:
+        """Write the users down as they are now, or later; one copy serves all who wait for it."""
+        self._wanted += 1
+        own = self._wanted
+        async with self._one:
+            if self._done >= own:
+                return
+            newest = self._wanted
+            await self._write(await written(self._users))
+            self._done = newest
+
+
+async def written(users: Users) -> str:
     """Return all users without their permissions, as JSON; always the same for the same users."""
-    found = {user.name: user_fields(user) for user in users.all()}
-    return msgspec.json.encode(found, order="deterministic").decode()
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    parts = []
+    for count, user in enumerate(sorted(users.all(), key=lambda user: user.name), start=1):
+        parts.append(encode(user.name) + b":" + encode(user_fields(user)))
+        if count % CLUSTER_USERS_PER_TURN == 0:
+            await asyncio.sleep(0)
+    return (b"{" + b",".join(parts) + b"}").decode()
 
 
 def take_over(text: str, context: AdminContext) -> Slices[None]:
@@ -36,13 +74,14 @@ def take_over(text: str, context: AdminContext) -> Slices[None]:
     if not text:
         return
     users, definitions = context.users, context.definitions
-    wanted: dict[str, dict[str, Any]] = msgspec.json.decode(text)
+    wanted = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     for user in users.all():
         if user.name not in wanted:
             remove_user(context, user)
             yield None
-    for name, fields in wanted.items():
+    for name, encoded in wanted.items():
         yield None
+        fields: dict[str, Any] = msgspec.json.decode(encoded)
         known = users.get(name)
         if known is not None and user_fields(known) == fields:
             continue
