@@ -1,11 +1,17 @@
 """Declare the fields and C functions of `arrays.pyx` for `columns.pyx` and `batches.pyx`."""
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp, memcpy
+
+cdef extern from "Python.h":
+    int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
 
 
+# Octets that grow in an object of `bytes`, so that they are handed over without a copy.
 cdef struct Buffer:
+    PyObject* owner
     char* data
     Py_ssize_t used
     Py_ssize_t room
@@ -25,9 +31,22 @@ cdef inline int put(Buffer* buffer, const void* data, Py_ssize_t size) except -1
 
 
 cdef inline bytes taken(Buffer* buffer):
-    cdef bytes data = PyBytes_FromStringAndSize(buffer.data, buffer.used)
-    buffer.used = 0
+    cdef PyObject* owner = buffer.owner
+    cdef bytes data
+    if buffer.used == 0:
+        return b""
+    buffer.owner = NULL
+    buffer.data = NULL
+    _PyBytes_Resize(&owner, buffer.used)
+    buffer.used = buffer.room = 0
+    data = <bytes>owner
+    Py_XDECREF(owner)
     return data
+
+
+cdef inline void release(Buffer* buffer) noexcept:
+    Py_XDECREF(buffer.owner)
+    buffer.owner = NULL
 
 
 cdef class Bits:
@@ -55,9 +74,12 @@ cdef class Text:
     cdef Py_ssize_t rows
 
     cdef int _begin(self) except -1
+    cdef int _too_large(self, Py_ssize_t size) except -1
+    cdef int expect(self, Py_ssize_t rows, Py_ssize_t octets) except -1
     cdef int add(self, const void* data, Py_ssize_t size) except -1
     cdef int add_null(self) except -1
     cdef int add_nulls(self, Py_ssize_t rows) except -1
+    cdef int repeat(self, Py_ssize_t more) except -1
     cdef int add_string(self, str text) except -1
     cdef int end_row(self) except -1
     cdef int add_checked(self, const unsigned char* p, Py_ssize_t n) except -1
@@ -66,12 +88,38 @@ cdef class Text:
     cdef int end(self, list nodes, list buffers) except -1
 
 
+cdef class Texts:
+    cdef Text text
+    cdef Buffer _last
+    cdef Py_ssize_t _more
+
+    cdef inline int add(self, const unsigned char* p, Py_ssize_t n) except -1:
+        if (n == self._last.used and self.text.rows
+                and (n == 0 or memcmp(p, self._last.data, n) == 0)):
+            self._more += 1
+            return 0
+        return self._other(p, n)
+
+    cdef int _other(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef int end(self, list nodes, list buffers) except -1
+
+
 cdef class Number:
     cdef Bits valid
     cdef Buffer _data
     cdef int _width
 
-    cdef int add(self, int64_t value) except -1
+    cdef inline int add(self, int64_t value) except -1:
+        # The machine is little-endian, so the low bytes come first in memory. A copy of a constant
+        # size is one store.
+        if self._width == 8:
+            put(&self._data, &value, 8)
+        else:
+            put(&self._data, &value, 4)
+        return self.valid.add(True)
+
+    cdef int expect(self, Py_ssize_t rows) except -1
+    cdef int repeat(self, Py_ssize_t more) except -1
     cdef int add_null(self) except -1
     cdef int add_nulls(self, Py_ssize_t rows) except -1
     cdef int finish(self, list into) except -1

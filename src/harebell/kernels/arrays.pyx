@@ -7,10 +7,10 @@ starts a new one. Texts of a peer are checked here: Arrow's strings must be UTF-
 from binascii import b2a_base64
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from harebell.kernels.octets cimport u16, u32, u64, utf8
@@ -18,24 +18,34 @@ from harebell.kernels.octets cimport u16, u32, u64, utf8
 from harebell.base.errors import HarebellError
 from harebell.base.limits import COLUMN_BYTES
 
+cdef extern from "Python.h":
+    PyObject* new_octets "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
+    int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
+    char* octets_of "PyBytes_AS_STRING"(PyObject* data)
+
 cdef enum:
     SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
+    LEAST_ROOM = 64
 
 cdef Py_ssize_t MAX = COLUMN_BYTES
 
 
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1:
     cdef Py_ssize_t room
-    cdef char* data
+    cdef PyObject* owner = buffer.owner
     if buffer.used + more <= buffer.room:
         return 0
-    room = max(4096, buffer.room)
-    while room < buffer.used + more:
-        room *= 2
-    data = <char*>realloc(buffer.data, room)
-    if data == NULL:
-        raise MemoryError(f"no memory for a column of {room} octets")
-    buffer.data = data
+    room = max(LEAST_ROOM, 2 * buffer.room, buffer.used + more)
+    if owner == NULL:
+        owner = new_octets(NULL, room)
+    else:
+        # On an error the object is gone.
+        buffer.owner = NULL
+        buffer.data = NULL
+        buffer.room = 0
+        _PyBytes_Resize(&owner, room)
+    buffer.owner = owner
+    buffer.data = octets_of(owner)
     buffer.room = room
     return 0
 
@@ -71,7 +81,7 @@ cdef class Bits:
     """A bitmap with one bit per row: valid or null, or true or false."""
 
     def __dealloc__(self):
-        free(self._bits.data)
+        release(&self._bits)
 
     cdef int add_more(self, bint value, Py_ssize_t more) except -1:
         """Append equal rows. As long as all rows are equal there are no bits in memory."""
@@ -141,8 +151,8 @@ cdef class Text:
         self._begin()
 
     def __dealloc__(self):
-        free(self._offsets.data)
-        free(self._data.data)
+        release(&self._offsets)
+        release(&self._data)
 
     cdef int _begin(self) except -1:
         cdef int32_t zero = 0
@@ -150,12 +160,20 @@ cdef class Text:
         put(&self._offsets, &zero, 4)
         return 0
 
+    cdef int _too_large(self, Py_ssize_t size) except -1:
+        raise HarebellError(
+            f"one column of a record batch would hold {self._data.used + size} octets, "
+            f"and the most is {MAX}")
+
+    cdef int expect(self, Py_ssize_t rows, Py_ssize_t octets) except -1:
+        """Reserve memory for so many rows of so many octets in all."""
+        reserve(&self._offsets, rows * 4)
+        return reserve(&self._data, octets)
+
     cdef int add(self, const void* data, Py_ssize_t size) except -1:
         cdef int32_t end
         if self._data.used + size > MAX:
-            raise HarebellError(
-                f"one column of a record batch would hold {self._data.used + size} octets, "
-                f"and the most is {MAX}")
+            self._too_large(size)
         put(&self._data, data, size)
         end = <int32_t>self._data.used
         put(&self._offsets, &end, 4)
@@ -185,6 +203,30 @@ cdef class Text:
         self.rows = rows
         return 0
 
+    cdef int repeat(self, Py_ssize_t more) except -1:
+        """Append the last row so many times again; it is not null."""
+        cdef int32_t* ends
+        cdef Py_ssize_t size, row, end = self._data.used
+        cdef char* data
+        if more <= 0:
+            return 0
+        reserve(&self._offsets, more * 4)
+        ends = <int32_t*>(self._offsets.data + self._offsets.used)
+        size = ends[-1] - ends[-2]
+        if end + size * more > MAX:
+            self._too_large(size * more)
+        reserve(&self._data, size * more)
+        data = self._data.data
+        for row in range(more):
+            if size:
+                memcpy(data + end, data + end - size, size)
+            end += size
+            ends[row] = <int32_t>end
+        self._data.used = end
+        self._offsets.used += more * 4
+        self.rows += more
+        return self.valid.add_more(True, more)
+
     cdef int add_string(self, str text) except -1:
         cdef Py_ssize_t size
         cdef const char* data = utf8(text, &size)
@@ -210,9 +252,7 @@ cdef class Text:
         """End a row: its value is what was appended to `_data` since the last row."""
         cdef int32_t end
         if self._data.used > MAX:
-            raise HarebellError(
-                f"one column of a record batch would hold {self._data.used} octets, "
-                f"and the most is {MAX}")
+            self._too_large(0)
         end = <int32_t>self._data.used
         put(&self._offsets, &end, 4)
         self.valid.add(True)
@@ -232,6 +272,34 @@ cdef class Text:
         return self.finish(buffers)
 
 
+cdef class Texts:
+    """A column of a peer's texts, of which neighbours are mostly equal; none is null.
+
+    Equal ones are counted, and appended together.
+    """
+
+    def __cinit__(self):
+        self.text = Text()
+
+    def __dealloc__(self):
+        release(&self._last)
+
+    cdef int _other(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """Append a text that is not the last one."""
+        self.text.repeat(self._more)
+        self._more = 0
+        self.text.add_checked(p, n)
+        self._last.used = 0
+        put(&self._last, p, n)
+        return 0
+
+    cdef int end(self, list nodes, list buffers) except -1:
+        """Finish with a node, which has the number of rows and nulls."""
+        self.text.repeat(self._more)
+        self._more = 0
+        return self.text.end(nodes, buffers)
+
+
 cdef class Number:
     """A column of numbers of four or eight bytes, with nulls."""
 
@@ -240,17 +308,30 @@ cdef class Number:
         self._width = width
 
     def __dealloc__(self):
-        free(self._data.data)
+        release(&self._data)
 
-    cdef int add(self, int64_t value) except -1:
-        # The machine is little-endian, so the low bytes come first in memory. A copy of a constant
-        # size is one store.
+    cdef int expect(self, Py_ssize_t rows) except -1:
+        """Reserve memory for so many rows."""
+        return reserve(&self._data, rows * self._width)
+
+    cdef int repeat(self, Py_ssize_t more) except -1:
+        """Append the last row so many times again; it is not null."""
+        cdef Py_ssize_t row
+        cdef int32_t* small
+        cdef int64_t* large
+        if more <= 0:
+            return 0
+        reserve(&self._data, more * self._width)
         if self._width == 8:
-            put(&self._data, &value, 8)
+            large = <int64_t*>(self._data.data + self._data.used)
+            for row in range(more):
+                large[row] = large[-1]
         else:
-            put(&self._data, &value, 4)
-        self.valid.add(True)
-        return 0
+            small = <int32_t*>(self._data.data + self._data.used)
+            for row in range(more):
+                small[row] = small[-1]
+        self._data.used += more * self._width
+        return self.valid.add_more(True, more)
 
     cdef int add_null(self) except -1:
         return self.add_nulls(self.valid.rows + 1)
@@ -287,7 +368,7 @@ cdef class Map:
         self._begin()
 
     def __dealloc__(self):
-        free(self._offsets.data)
+        release(&self._offsets)
 
     cdef int _begin(self) except -1:
         cdef int32_t zero = 0

@@ -1,5 +1,5 @@
 from harebell.base.message cimport Message
-from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text
+from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, Texts
 
 cdef struct Spans:
     Py_ssize_t at[14]
@@ -37,8 +37,8 @@ cdef class BatchBuilder:
     cdef int _shift
     cdef int _level
     cdef Text _value
-    cdef Text _key
-    cdef Text _exchange
+    cdef Texts _key
+    cdef Texts _exchange
     cdef Text _queues
     cdef Number _offset
     cdef Number _time
@@ -57,6 +57,7 @@ cdef class BatchBuilder:
     cdef int _found[14]
     cdef int _found_count
     cdef bint _has_table
+    cdef Py_ssize_t _alike
 
     cpdef int message(self, Message message, long long position) except -1
     cpdef bint damaged(self, long long position) except -1
@@ -69,6 +70,8 @@ cdef class BatchBuilder:
     cdef bint _passes(self, long long time, const unsigned char* key, Py_ssize_t size) noexcept
     cdef int _choose_fields(self) except -1
     cdef int _add_properties(self, const unsigned char* raw, Py_ssize_t n, bint again) except -1
+    cdef int _expect(self, Py_ssize_t body_size) except -1
+    cdef int _settle(self) except -1
     cdef int _look(self, const unsigned char* raw, Py_ssize_t n) except -1
     cdef int _add_table(self, const unsigned char* p, Py_ssize_t n, bint again) except -1
     cdef int _add_json(self, const unsigned char* p, Py_ssize_t n) except -1

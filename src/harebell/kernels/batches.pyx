@@ -6,11 +6,12 @@ The pure Python twin, batches.py, has the description; both must agree byte for 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from harebell.base.message cimport Message
-from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, plain_integer, put
+from harebell.kernels.arrays cimport (
+    Bits, Buffer, Map, Number, Text, Texts, plain_integer, put, release
+)
 from harebell.kernels.octets cimport u16, u32, u64, utf8
 
 from harebell.base.errors import ProtocolError
@@ -27,6 +28,8 @@ cdef enum:
     FAMILY = 9
     SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
     ROW_BYTES = 32         # overhead that is counted for a row
+    EXPECTED_ROWS = 16384   # for so many rows, and octets of them, memory is reserved at most
+    EXPECTED_BYTES = 2097152
 
 cdef int64_t MICROS = 1000000
 cdef int64_t MILLIS = 1000
@@ -79,7 +82,7 @@ cdef class BatchBuilder:
     """Records in, the buffers of a record batch out; see the twin."""
 
     def __dealloc__(self):
-        free(self._last.data)
+        release(&self._last)
 
     def __init__(self, columns, fields, str queue not None, headers_of, json_of, count_of,
                  convert):
@@ -94,8 +97,8 @@ cdef class BatchBuilder:
         self._numbers = [None] * PROPERTIES
         self._kept = []
         self._value = Text() if "value" in columns else None
-        self._key = Text() if "routing_key" in columns else None
-        self._exchange = Text() if "exchange" in columns else None
+        self._key = Texts() if "routing_key" in columns else None
+        self._exchange = Texts() if "exchange" in columns else None
         self._queues = Text() if "queue" in columns else None
         self._offset = Number(8) if "offset" in columns else None
         self._time = Number(8) if "timestamp" in columns else None
@@ -122,6 +125,7 @@ cdef class BatchBuilder:
         self.lost = 0
         self._byte_count = 0
         self._scanned = 0
+        self._alike = 0
 
     def limit(self, Py_ssize_t rows, Py_ssize_t byte_count, Py_ssize_t scanned):
         """Set when the batch is full."""
@@ -224,18 +228,18 @@ cdef class BatchBuilder:
             time, position << self._shift | self._level, self.count, self._again(position)
         ):
             return 0
+        if self.rows == 0:
+            self._expect(body_size)
         self._byte_count += ROW_BYTES
         if self._value is not None:
             self._value.add(body, body_size)
             self._byte_count += body_size
         if self._key is not None:
-            self._key.add_checked(key, key_size)
+            self._key.add(key, key_size)
             self._byte_count += key_size
         if self._exchange is not None:
-            self._exchange.add_checked(exchange, exchange_size)
+            self._exchange.add(exchange, exchange_size)
             self._byte_count += exchange_size
-        if self._queues is not None:
-            self._queues.add(PyBytes_AS_STRING(self._queue), PyBytes_GET_SIZE(self._queue))
         if self._offset is not None:
             self._offset.add(position << self._shift | self._level)
         if self._time is not None:
@@ -253,6 +257,17 @@ cdef class BatchBuilder:
         self.rows += 1
         if self.rows >= self._max_rows or self._byte_count >= self._max_bytes:
             self.full = True
+        return 0
+
+    cdef int _expect(self, Py_ssize_t body_size) except -1:
+        """Reserve memory for a full batch of bodies of this size: mostly all are alike."""
+        cdef Py_ssize_t rows = min(self._max_rows, EXPECTED_ROWS, self._max_bytes // ROW_BYTES)
+        if self._value is not None:
+            rows = min(rows, self._max_bytes // (ROW_BYTES + body_size) + 1)
+            self._value.expect(rows, min(rows * body_size, EXPECTED_BYTES))
+        for numbers in (self._offset, self._time, self._counts):
+            if numbers is not None:
+                (<Number>numbers).expect(rows)
         return 0
 
     cdef bint _again(self, long long position) except -1:
@@ -273,7 +288,13 @@ cdef class BatchBuilder:
         cdef int which, number
         cdef unsigned long long seconds
         if n != self._last.used or memcmp(raw, self._last.data, n) != 0:
+            self._settle()
             self._look(raw, n)
+        elif self.rows and not self._has_table:
+            self._alike += 1
+            if self._counts is not None:
+                self._counts.add(self.count if self.count > 0 else again)
+            return 0
         for which in range(self._found_count):
             number = self._found[which]
             at = self._spans.at[number]
@@ -295,6 +316,24 @@ cdef class BatchBuilder:
             self._add_table(raw + self._spans.at[HEADERS], self._spans.size[HEADERS], again)
         elif self._counts is not None:
             self._counts.add(self.count if self.count > 0 else again)
+        return 0
+
+    cdef int _settle(self) except -1:
+        """Append the properties of the last rows that are like those of the row before them."""
+        cdef Py_ssize_t before = self.rows - self._alike
+        cdef int which
+        if not self._alike:
+            return 0
+        for which in range(self._found_count):
+            column = self._texts[self._found[which]]
+            if column is not None:
+                (<Text>column).repeat(self._alike)
+                continue
+            column = self._numbers[self._found[which]]
+            # A time that is too late is null.
+            if (<Number>column).valid.rows == before:
+                (<Number>column).repeat(self._alike)
+        self._alike = 0
         return 0
 
     cdef int _look(self, const unsigned char* raw, Py_ssize_t n) except -1:
@@ -355,7 +394,7 @@ cdef class BatchBuilder:
         cdef Py_ssize_t rows = self.rows
         cdef list nodes = []
         cdef list buffers = []
-        cdef list part
+        self._settle()
         for name in self._columns:
             if name == "value":
                 self._value.end(nodes, buffers)
@@ -364,6 +403,9 @@ cdef class BatchBuilder:
             elif name == "exchange":
                 self._exchange.end(nodes, buffers)
             elif name == "queue":
+                if rows:
+                    self._queues.add(PyBytes_AS_STRING(self._queue), PyBytes_GET_SIZE(self._queue))
+                    self._queues.repeat(rows - 1)
                 self._queues.end(nodes, buffers)
             elif name == "offset":
                 self._offset.end(nodes, buffers)

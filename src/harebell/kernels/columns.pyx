@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
 from harebell.base.message cimport Properties
-from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, put
+from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, put, release, taken
 from harebell.kernels.frames cimport FrameSink
 from harebell.kernels.octets cimport u16, u32, u64
 
@@ -243,6 +243,7 @@ cdef class ColumnSink(FrameSink):
         cdef int64_t micros = 0
         if not self._timed:
             return buffers
+        times.owner = NULL
         times.data = NULL
         times.used = 0
         times.room = 0
@@ -254,9 +255,9 @@ cdef class ColumnSink(FrameSink):
             while row < rows:
                 put(&times, &micros, 8)
                 row += 1
-            buffers[self._time_at] = PyBytes_FromStringAndSize(times.data, times.used)
+            buffers[self._time_at] = taken(&times)
         finally:
-            free(times.data)
+            release(&times)
         return buffers
 
     cdef int _close(self) except -1:

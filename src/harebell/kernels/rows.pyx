@@ -8,11 +8,10 @@ was checked against the batch, and offsets are checked each time they are used.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Message, Properties, new_message
-from harebell.kernels.arrays cimport Buffer, is_utf8, put
+from harebell.kernels.arrays cimport Buffer, is_utf8, put, release
 from harebell.kernels.octets cimport (
     BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name,
 )
@@ -70,7 +69,7 @@ cdef class Rows:
         self._raw_list.room = 0
 
     def __dealloc__(self):
-        free(self._raw_list.data)
+        release(&self._raw_list)
 
     def __init__(self, columns, fields, str exchange not None, str routing_key not None,
                  int delivery_mode):
