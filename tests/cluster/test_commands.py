@@ -582,6 +582,20 @@ def test_lists_have_what_there_is_and_say_what_is_missing(owners: Owners, away: 
     assert "lists have the rows of store 2 again" in log
 
 
+@pytest.mark.usefixtures("away")
+def test_a_broker_that_stands_by_says_what_is_missing_too(owners: Owners) -> None:
+    command = find("vhosts.list")
+    missing: list[int] = []
+    assert command is not None
+    caller = CommandCaller(owners.both[0].directory)
+
+    async def listed() -> Any:
+        return await caller.run(1, command, {}, None, reads=True, places=True, away=missing)
+
+    assert names(msgspec.json.decode(owners.call(listed()))) == ["/", NEAR]
+    assert missing == [2]
+
+
 def test_what_needs_all_stores_is_refused_while_one_is_away(away: Api) -> None:
     for path in ("definitions", "users/without-permissions"):
         answer = away.ask("GET", f"/api/{path}")

@@ -142,6 +142,31 @@ def test_commands_work_at_every_process(pair: tuple[Machine, Machine]) -> None:
         ]
 
 
+def test_what_people_see_names_the_store(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    _add_vhost(one, "far", 2)
+    assert {row["name"]: row["store"] for row in two.ask("vhosts.list")} == {"/": 1, "far": 2}
+    for machine in pair:
+        assert [machine.overview(each)["storage"]["store"] for each in (1, 2)] == [1, 2]
+    assert "this broker owns store 2 in PostgreSQL" in one.log
+    assert "standing by: one owns store 2" in two.log
+
+
+def test_clients_that_are_passed_on_are_counted(pair: tuple[Machine, Machine]) -> None:
+    one, two = pair
+    _add_vhost(one, "far", 2)
+    _wait_for_standby(one, 2)
+    one.ask("cluster.move", name="two", store=2)
+    two.wait("standby", "running")
+    one.wait("running", "standby")
+    with ExitStack() as clients:
+        for _ in range(8):
+            clients.enter_context(connect(one.amqp("far")))
+        # Both processes of the machine accept clients.
+        assert sum(one.overview(each)["connections_passed_on"] for each in (1, 2)) == 8
+        assert sum(one.overview(each)["connections_waiting"] for each in (1, 2)) == 0
+
+
 def test_vhosts_that_are_made_at_the_same_time_are_known_at_once(machine: Machine) -> None:
     api = Api(machine.management_port)
 
@@ -276,6 +301,30 @@ def test_a_cluster_does_not_lose_a_store_with_vhosts(
     with Member(postgresql.url(database), "one", metrics_port=0) as member:
         assert member.process.wait(60.0) == 1
         assert "storage_stores is 1, and the vhost 'far' is in store 2" in member.log
+
+
+def test_machines_with_different_numbers_of_stores_are_found(
+    postgresql: PostgresServer, database: str, machine: Machine
+) -> None:
+    with Machine(postgresql.url(database), "two", stores=3) as other:
+        other.wait("standby", "standby", "running")
+        said = "storage_stores is 2 here, and broker 'two' serves store 3"
+        assert eventually(lambda: said in machine.log, 30.0), machine.log
+
+
+def test_a_schema_is_not_in_two_clusters(
+    postgresql: PostgresServer, database: str, machine: Machine
+) -> None:
+    url = postgresql.url(database)
+    with Member(url, "two", storage_schema="harebell_2") as member:
+        assert member.process.wait(60.0) == 1
+        assert "'harebell_2' is store 2 of the cluster with storage_schema 'harebell'" in member.log
+    with Member(url, "two", storage_schema="other_2") as alone:
+        alone.wait("running")
+        flags = {"storage_schema": "other", "storage_stores": 2, "metrics_port": 0}
+        with Member(url, "three", **flags) as member:
+            assert member.process.wait(60.0) == 1
+            assert "'other_2' is store 2 of this cluster, and storage_schema of" in member.log
 
 
 def test_a_data_directory_is_one_store() -> None:

@@ -92,6 +92,7 @@ class AdminContext:
         brokers: returns the brokers that share a store in PostgreSQL, none for one in the data
             directory; the app sets it.
         operation: stops, starts and changes the process; the app sets it.
+        store: the number of the store, in a cluster with several of them.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class AdminContext:
         self.brokers: Callable[[], list[dict[str, Any]]] = list
         self.recent_lines: RecentLines = lambda _after, _limit, _admits: []
         self.operation: Operation
+        self.store = 1
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 

@@ -470,6 +470,7 @@ class App:
             started_at=self.started_at,
             max_connections=self.max_connections,
             login_attempts=login_attempts,
+            passed_on=self._passed_on,
         )
 
     def _trouble(self) -> str:
@@ -769,7 +770,15 @@ class App:
             "weaker_durability": self.broker.weaker(),
             "disk_alarm": self.registry.short,
             "shortages": sorted(self.registry.short_of()),
+            **self._passed_on(),
         }
+
+    def _passed_on(self) -> dict[str, int]:
+        """Return how many clients of other stores there are; nothing with one store."""
+        over = self.handing_over
+        if over is None:
+            return {}
+        return {"connections_passed_on": over.connections, "connections_waiting": over.waiting}
 
 
 def node_name(config: Config) -> str:

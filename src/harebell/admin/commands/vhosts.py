@@ -35,6 +35,7 @@ class VHostRow(TypedDict):
     """A vhost, and how much is in it."""
 
     name: str
+    store: int
     description: str
     tags: list[str]
     default_queue_type: str
@@ -73,6 +74,7 @@ def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> VHost
     unacknowledged = sum(queue.unacked for queue in vhost.queues.values())
     return {
         "name": vhost.name,
+        "store": context.store,
         "description": metadata.description,
         "tags": list(metadata.tags),
         "default_queue_type": metadata.default_queue_type,

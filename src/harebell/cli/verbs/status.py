@@ -73,6 +73,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
         *_storage(overview.get("storage", {"kind": "directory"})),
         ("blocked publishers", str(overview["blocked_connections"])),
+        *_passed_on(overview),
         *lags,
     ]
 
@@ -85,12 +86,22 @@ def _standby_rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("process", str(overview["pid"])),
         ("data directory", overview["data_dir"]),
         ("state", "standing by"),
+        ("store", str(storage.get("store", ""))),
         ("owner of the store", storage.get("owner") or "none"),
         ("epoch", str(storage.get("epoch", ""))),
         *(("listening on", address) for address in overview["listeners"]),
-        ("passed on", f"{overview['connections']} connections"),
-        ("waiting", f"{overview['connections_waiting']} connections"),
+        *_passed_on(overview),
         *(("trouble", trouble) for trouble in [overview["trouble"]] if trouble),
+    ]
+
+
+def _passed_on(overview: dict[str, Any]) -> list[tuple[str, str]]:
+    """Describe clients of other stores; empty if all are served here."""
+    if "connections_passed_on" not in overview:
+        return []
+    return [
+        ("passed on", f"{overview['connections_passed_on']} connections"),
+        ("waiting", f"{overview['connections_waiting']} connections"),
     ]
 
 
@@ -100,7 +111,7 @@ def _storage(storage: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     log, dead = size_text(storage["log_bytes"]), size_text(storage["log_dead_bytes"])
     return [
-        ("storage", f"PostgreSQL, epoch {storage['epoch']}"),
+        ("storage", f"PostgreSQL, store {storage['store']}, epoch {storage['epoch']}"),
         ("owner of the store", f"{storage['owner']} (this broker)"),
         ("lease", f"{storage['lease_seconds']:.1f} s are left"),
         ("log", f"{log} in {storage['log_generations']} generations, {dead} of it dead"),

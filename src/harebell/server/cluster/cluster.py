@@ -81,6 +81,7 @@ class Cluster:
         self._owned = owned
         config = app.config
         self._context = context
+        context.store = owned.number
         self._dispatcher = dispatcher
         self._tasks: set[asyncio.Task[None]] = set()
         self.directory = Directory(

@@ -98,6 +98,7 @@ class CommandCaller:
         about: str = "",
         gathers: bool = False,
         places: bool = False,
+        away: list[int] | None = None,
     ) -> Any:
         """Run a command; returns its answer as `msgspec.Raw`, or `RemoteRows`.
 
@@ -110,6 +111,7 @@ class CommandCaller:
             about: the vhost, for errors; "" for none.
             gathers: whether other owners are asked, too.
             places: whether the owner looks where the command runs.
+            away: gets the numbers of the stores that are missing in the answer then.
 
         Raises:
             Unavailable: the store has no owner now, or its owner does not answer.
@@ -130,7 +132,9 @@ class CommandCaller:
                 link = await self._open(address, f"{what}{owner}")
             try:
                 async with asyncio.timeout(patience):
-                    return await self._ask(link, request, user, owner, streams=command.streams)
+                    return await self._ask(
+                        link, request, user, owner, streams=command.streams, away=away
+                    )
             except (OSError, TimeoutError, msgspec.MsgspecError) as error:
                 if reads and link.used and isinstance(error, ConnectionResetError):
                     # It may have been closed before the command was there. A new one is not used.
@@ -155,7 +159,14 @@ class CommandCaller:
             ) from None
 
     async def _ask(
-        self, link: CommandLink, request: Request, user: User | None, owner: str, *, streams: bool
+        self,
+        link: CommandLink,
+        request: Request,
+        user: User | None,
+        owner: str,
+        *,
+        streams: bool,
+        away: list[int] | None,
     ) -> Any:
         """Send a command over a connection, and return its answer."""
         kept = False
@@ -171,6 +182,8 @@ class CommandCaller:
                 self._links.keep(request.store, link)
             if not reply.ok:
                 raise refusal_of(reply)
+            if away is not None:
+                away += reply.away
             return reply.answer
         finally:
             if not kept:

@@ -107,8 +107,9 @@ class CommandService:
                 )
             arguments = command.arguments_of(request.fields)
             if request.places and request.actor is None:
-                answer = await self._place(command, arguments)
-                return self._reply(answer)
+                away: list[int] = []
+                answer = await self._place(command, arguments, away)
+                return {**self._reply(answer), **({"away": away} if away else {})}
             user = self._user(request.actor, asking)
             answer = await self._run(command, arguments, user, reads=request.reads)
         except msgspec.MsgspecError as error:
@@ -121,10 +122,10 @@ class CommandService:
         rows = self._dispatcher.reader_of(answer)
         return {"ok": True, "answer": answer} if rows is None else {"ok": True, "rows": rows}
 
-    async def _place(self, command: Command, arguments: dict[str, Any]) -> Any:
+    async def _place(self, command: Command, arguments: dict[str, Any], away: list[int]) -> Any:
         """Run a command as if it had come at the control socket of this broker."""
         return await self._dispatcher.run(
-            lambda: encoded_answer(self._dispatcher.answer(command, self._context, arguments, []))
+            lambda: encoded_answer(self._dispatcher.answer(command, self._context, arguments, away))
         )
 
     async def _run(

@@ -82,6 +82,7 @@ class Reply(msgspec.Struct):
         kind: the kind of the refusal.
         check: the answer of a health check that has failed.
         question: what the user may do, if the owner asks that.
+        away: the stores that are missing in the answer.
     """
 
     ok: bool = False
@@ -91,6 +92,7 @@ class Reply(msgspec.Struct):
     kind: str = ""
     check: dict[str, Any] | None = None
     question: Question | None = None
+    away: list[int] = []
 
 
 class Allowed(msgspec.Struct):

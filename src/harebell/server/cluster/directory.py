@@ -93,6 +93,9 @@ class Directory:
         self._failure = ""
         self._taking: futures.Future[None] | None = None
         self._load = _Load()
+        self._beyond: tuple[str, int] | None = None
+        self._beyond_at = 0.0
+        self._beyond_said = ""
         self._over = threading.Event()
         self._ready = asyncio.Event()
         self._thread = threading.Thread(target=self._follow, name="cluster", daemon=True)
@@ -244,6 +247,7 @@ class Directory:
                     link.execute(f'LISTEN "{self._tables.channel}"')
                     while not self._over.is_set():
                         self._look(link)
+                        self._look_beyond(link)
                         if failure:
                             failure = ""
                             self._report("info", "the tables of the cluster can be read again")
@@ -277,6 +281,24 @@ class Directory:
             self._acknowledged = version
             share = self._load.share()
             self._tables.acknowledge(link, self.number, self._epoch, version, share)
+
+    def _look_beyond(self, link: Connection[Any]) -> None:
+        """Warn of a machine that has more stores: what is in them cannot be reached from here."""
+        if not self._epoch or time.monotonic() - self._beyond_at < CLUSTER_LOAD_SECONDS:
+            return
+        self._beyond_at = time.monotonic()
+        before, self._beyond = self._beyond, self._tables.owner_beyond(link)
+        if self._beyond is None or before is None or before == self._beyond:
+            return  # it has none, or one that has gone without giving it back
+        owner = self._beyond[0]
+        if owner != self._beyond_said:
+            self._beyond_said = owner
+            self._report(
+                "error",
+                f"storage_stores is {self.stores} here, and broker '{owner}' serves store "
+                f"{self.stores + 1}: its vhosts cannot be reached from here; set storage_stores to "
+                "the same number on every machine",
+            )
 
     async def _take_over(self, view: View) -> None:
         """Let the broker act on a view; runs in the event loop."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.admin.context import missing
 from harebell.base.errors import HarebellError
 from harebell.server.cluster.command_caller import CommandCaller, RemoteRows
+from harebell.server.control.client import AWAY
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command
@@ -41,12 +42,15 @@ class CommandsFromStandby:
             store = await self._serving()
             if self._caller is None:
                 self._caller = CommandCaller(await self._known())
-            answer = await self._caller.run(store, command, fields, None, reads=False, places=True)
+            away: list[int] = []
+            answer = await self._caller.run(
+                store, command, fields, None, reads=False, places=True, away=away
+            )
         except HarebellError as error:
             return {"ok": False, "error": str(error)}
         if isinstance(answer, RemoteRows):
             return {"ok": True, "rows": answer}
-        return {"ok": True, "answer": answer}
+        return {"ok": True, "answer": answer, **({AWAY: away} if away else {})}
 
     async def _known(self) -> Directory:
         if self._directory is None:

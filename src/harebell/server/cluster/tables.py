@@ -133,6 +133,20 @@ class ClusterTables:
             if not released
         }
 
+    def owner_beyond(self, link: Connection[Any]) -> tuple[str, int] | None:
+        """Return the owner of the store after the last one, and its beat; None if it has none."""
+        schema = schema_of(self._base, self._numbers.stop)
+        # Asking for a table that is not there would be an error in the log of the server.
+        there = link.execute("SELECT to_regclass(%s)", (f"{schema}.store",)).fetchone()
+        if there is None or there[0] is None:
+            return None
+        row = link.execute(
+            sql.SQL("SELECT owner, beat FROM {} WHERE NOT released").format(
+                self._store(self._numbers.stop)
+            )
+        ).fetchone()
+        return None if row is None else (str(row[0]), int(row[1]))
+
     def vhosts(self, link: Connection[Any]) -> dict[str, int]:
         """Return the stores of all vhosts."""
         rows = link.execute(self._shared("SELECT name, store FROM {vhost}")).fetchall()

@@ -187,6 +187,9 @@ _PERSISTER = Section(RABBITMQ, node.PERSISTER, lambda chosen: node.persister_row
 _MEMORY = Section(HAREBELL, node.MEMORY_USED, lambda chosen: node.memory_rows(chosen.source))
 _HEALTH = Section(HAREBELL, node.HEALTH, lambda chosen: node.health_rows(chosen.source))
 _STORAGE = Section(HAREBELL, storage.STORAGE, lambda chosen: storage.storage_rows(chosen.source))
+_PASSED_ON = Section(
+    HAREBELL, storage.PASSED_ON, lambda chosen: storage.passed_on_rows(chosen.source)
+)
 
 FAMILIES: dict[str, tuple[Section, ...]] = {
     "queue_coarse_metrics": (_COARSE, _INFO),
@@ -213,7 +216,7 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "harebell_delivery_counts": (_COUNTS,),
     "harebell_connection_blocked": (_BLOCKED,),
     "harebell_health": (_HEALTH, _MEMORY),
-    "harebell_storage": (_STORAGE,),
+    "harebell_storage": (_STORAGE, _PASSED_ON),
 }
 """The sections of each family."""
 
@@ -264,5 +267,6 @@ OF_THE_NODE: tuple[Section, ...] = (
     _MEMORY,
     _HEALTH,
     _STORAGE,
+    _PASSED_ON,
 )
 """What the process uses, which every complete endpoint has."""

@@ -35,6 +35,7 @@ class Source:
         started_at: when it started, by that clock.
         max_connections: how many connections the limit of descriptors allows.
         login_attempts: the logins over HTTP.
+        passed_on: returns how many clients of other stores there are; nothing with one store.
     """
 
     broker: Broker
@@ -47,6 +48,7 @@ class Source:
     started_at: float
     max_connections: int
     login_attempts: LoginAttempts
+    passed_on: Callable[[], dict[str, int]]
 
     def queues(self, vhosts: frozenset[str] | None = None) -> Iterator[Queue]:
         """Yield the queues, of all vhosts or of some; a slice may end between two of them."""

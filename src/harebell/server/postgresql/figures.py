@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from harebell.server.postgresql.ownership import BrokerRow, Seen
 
 
-def seen_figures(seen: Seen) -> dict[str, Any]:
-    """Return what a standby knows about the store."""
+def seen_figures(number: int, seen: Seen) -> dict[str, Any]:
+    """Return what a standby knows about the store with a number."""
     return {
         "kind": "postgresql",
+        "store": number,
         "epoch": seen.epoch,
         "owner": "" if seen.released else seen.owner,
         "lease_seconds": seen.lease_ms / 1_000,

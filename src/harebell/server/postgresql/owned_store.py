@@ -110,6 +110,7 @@ class OwnedStore:
         """Return the figures of `harebell status`."""
         return {
             "kind": "postgresql",
+            "store": self.number,
             "epoch": self.ownership.epoch,
             "owner": self.node,
             "lease_seconds": round(self.ownership.left, 3),

@@ -12,7 +12,7 @@ from harebell import __version__
 from harebell.base.errors import StoreError
 from harebell.base.limits import STANDBY_LOOK_SECONDS
 from harebell.base.osfs import OsFiles
-from harebell.server.cluster.stores import schema_of
+from harebell.server.cluster.stores import FIRST, schema_of
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.postgresql.database import Database, driver, worth_of_commits
 from harebell.server.postgresql.log_reader import LogReader
@@ -33,7 +33,7 @@ from harebell.server.postgresql.ownership import (
     now,
     report_node,
 )
-from harebell.server.postgresql.tables import Tables
+from harebell.server.postgresql.tables import Tables, is_first, is_later
 from harebell.store.definitions import NAME
 from harebell.store.journal.replaying import Replica
 
@@ -104,6 +104,7 @@ class Standby:
         self._report = report
         self._patient = patient
         self._number = number
+        self._store = "the store" if config.storage_stores == 1 else f"store {number}"
         self._tables = Tables(self.database.schema)
         self._lock = DirectoryLock(config.data_dir)
         self._warn_of_local_messages()
@@ -209,7 +210,7 @@ class Standby:
         mine = was_owner(self._config.data_dir, seen.identity, seen.epoch) and not seen.drained
         if not self._watch.may_claim(seen, asked) and not mine:
             if before is None or before.epoch != seen.epoch:
-                self._report("info", f"standing by: {seen.owner} owns the store")
+                self._report("info", f"standing by: {seen.owner} owns {self._store}")
             return None
         return self._claim(link, seen)
 
@@ -249,13 +250,14 @@ class Standby:
         self._replica.close()
         self._drop_link()
         where = self.database.shown
-        self._report("info", f"this broker owns the store in {where} (epoch {epoch})")
+        self._report("info", f"this broker owns {self._store} in {where} (epoch {epoch})")
         return OwnedStore(self._lock, self._root, ownership, writer, self.database, self._number)
 
     def _connected(self) -> Connection[Any]:
         if self._link is None:
             link = self.database.connect()
             try:
+                self._check_schema(link)
                 self._tables.make(link)
                 if self.seen is None:
                     self._report("info", worth_of_commits(link, self._config.durability))
@@ -264,6 +266,23 @@ class Standby:
                 raise
             self._link = link
         return self._link
+
+    def _check_schema(self, link: Connection[Any]) -> None:
+        """Refuse a schema that is a store of another cluster: store 2 of "a" is in "a_2".
+
+        Raises:
+            StoreError: it is.
+        """
+        schema = self.database.schema
+        base, _, number = schema.rpartition("_")
+        if self._number != FIRST:
+            wrong = is_first(link, schema)
+            what = f"store {self._number} of this cluster, and storage_schema of another one"
+        else:
+            wrong = number.isdecimal() and is_first(link, base) and is_later(link, schema)
+            what = f"store {number} of the cluster with storage_schema '{base}'"
+        if wrong:
+            raise StoreError(f"the schema '{schema}' is {what}: choose another storage_schema")
 
     def _drop_link(self) -> None:
         link, self._link = self._link, None

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from harebell.server.metrics.groups.storage import EPOCH, OWNED
-from harebell.server.metrics.text import GAUGE, Metric, written
+from harebell.server.metrics.groups.storage import EPOCH, OWNED, PASSED_ON
+from harebell.server.metrics.text import written
 
-_STANDBY = (
-    OWNED,
-    EPOCH,
-    Metric("relayed_connections", GAUGE, "Connections that are passed on to the owner."),
-    Metric("relay_waiting_connections", GAUGE, "Connections that wait for an owner."),
-)
+_STANDBY = (OWNED, EPOCH, *PASSED_ON)
 
 
 class StandbyMetrics:
@@ -30,7 +25,7 @@ class StandbyMetrics:
         """Write all that there is."""
         found = self._overview()
         epoch = found["storage"].get("epoch", 0)
-        values = (0, epoch, found["connections"], found["connections_waiting"])
+        values = (0, epoch, found["connections_passed_on"], found["connections_waiting"])
         for piece in written("harebell_", _STANDBY, [("", values)]):
             yield piece if isinstance(piece, bytes) else piece.encode()
 

@@ -231,10 +231,11 @@ class StandingBy:
             "listeners": self._shown(),
             "listeners_suspended": False,
             "connections": self._relay.connections,
+            "connections_passed_on": self._relay.connections,
             "connections_waiting": self._relay.waiting,
             "shortages": [],
             "memory_alarm": False,
-            "storage": {} if seen is None else seen_figures(seen),
+            "storage": {} if seen is None else seen_figures(self._number, seen),
         }
 
     def _shown(self) -> list[str]:

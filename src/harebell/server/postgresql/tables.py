@@ -152,3 +152,23 @@ class Tables:
             (self.schema,),
         ).fetchall()
         return [int(name.removeprefix("log_")) for (name,) in rows]
+
+
+def is_first(link: Connection[Any], schema: str) -> bool:
+    """True if a schema has the tables that the stores of a cluster share: it is store 1."""
+    return _has(link, schema, "cluster")
+
+
+def is_later(link: Connection[Any], schema: str) -> bool:
+    """True if a schema has a store that was claimed, and not those tables."""
+    if is_first(link, schema) or not _has(link, schema, "store"):
+        return False
+    store = sql.Identifier(schema, "store")
+    return link.execute(sql.SQL("SELECT FROM {} WHERE epoch > 0").format(store)).rowcount > 0
+
+
+def _has(link: Connection[Any], schema: str, table: str) -> bool:
+    found = link.execute(
+        "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = %s", (schema, table)
+    )
+    return found.rowcount > 0

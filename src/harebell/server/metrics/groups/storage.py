@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 
 OWNED = Metric("storage_owned", GAUGE, "1 if this broker owns the store, 0 if it stands by.")
 EPOCH = Metric("storage_epoch", GAUGE, "Epoch of the owner of the store; it grows with each claim.")
+PASSED_ON = (
+    Metric("relayed_connections", GAUGE, "Connections that are passed on to another owner."),
+    Metric("relay_waiting_connections", GAUGE, "Connections that wait for another owner."),
+)
 STORAGE = (
     OWNED,
     EPOCH,
@@ -49,3 +53,10 @@ def storage_rows(source: Source) -> Iterator[Row]:
             sum([each["running"] for each in owned.nodes()]),
         ),
     )
+
+
+def passed_on_rows(source: Source) -> Iterator[Row]:
+    """Yield the row of `PASSED_ON`; none with one store."""
+    found = source.passed_on()
+    if found:
+        yield "", (found["connections_passed_on"], found["connections_waiting"])
