@@ -160,10 +160,12 @@ def test_clients_that_are_passed_on_are_counted(pair: tuple[Machine, Machine]) -
     two.wait("standby", "running")
     one.wait("running", "standby")
     with ExitStack() as clients:
-        for _ in range(8):
+        for _ in range(16):
             clients.enter_context(connect(one.amqp("far")))
-        # Both processes of the machine accept clients.
-        assert sum(one.overview(each)["connections_passed_on"] for each in (1, 2)) == 8
+        # They go straight to the owner, not through its neighbours and back.
+        assert two.overview(1)["connections_passed_on"] == 0
+        assert one.overview(2)["connections_passed_on"] == 0
+        assert sum(one.overview(each)["connections_passed_on"] for each in (1, 2)) == 16
         assert sum(one.overview(each)["connections_waiting"] for each in (1, 2)) == 0
 
 

@@ -71,6 +71,18 @@ def give(path: Path, peer: Peer, transport: asyncio.Transport, sent: bytes) -> b
     return True
 
 
+def takes_clients(data_dir: Path) -> bool:
+    """True if the process of a data directory owns a store, and takes clients."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+        out.setblocking(False)
+        try:
+            # The file of a process that was killed stays; nothing is behind it.
+            out.connect(os.fspath(data_dir / NAME))
+        except OSError:
+            return False
+    return True
+
+
 class LocalClients:
     """Takes clients from the other processes of this machine.
 

@@ -74,6 +74,7 @@ class Acceptor:
         self.sockets = sockets
         self._loop = loop
         self.accepted = accepted
+        self._paused = False
         self._watch()
 
     def close(self) -> None:
@@ -82,6 +83,12 @@ class Acceptor:
             if each.fileno() >= 0:
                 self._loop.remove_reader(each.fileno())
                 each.close()
+
+    def pause(self, *, paused: bool) -> None:
+        """Accept nothing, so that another process with the same sockets does; or go on."""
+        if paused != self._paused:
+            self._paused = paused
+            self._watch()
 
     def let_go(self) -> list[socket.socket]:
         """Stop accepting, and return the listening sockets; clients wait in their backlogs."""
@@ -92,7 +99,9 @@ class Acceptor:
 
     def _watch(self) -> None:
         for each in self.sockets:
-            if each.fileno() >= 0:
+            if each.fileno() >= 0 and self._paused:
+                self._loop.remove_reader(each.fileno())
+            elif each.fileno() >= 0:
                 self._loop.add_reader(each.fileno(), self._accept, each)
 
     def _accept(self, listening: socket.socket) -> None:

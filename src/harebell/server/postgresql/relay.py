@@ -7,7 +7,9 @@ while there is no owner waits, and is served by this broker itself if that becom
 
 **No circles.** A standby passes on to the owner of the epoch that it has seen, and never to itself.
 When a broker that a connection is passed on to is a standby again, it has seen that its own epoch
-is over, so it passes on to the owner of a later one: epochs grow along every chain.
+is over, so it passes on to the owner of a later one: epochs grow along every chain. In a cluster of
+several stores the port of an owner is that of other processes too; those that stand by do not
+accept clients there (`leave_to_others`), or a connection could go back and forth.
 
 **Loopback stays loopback.** Users may be restricted to loopback. A client of another machine must
 not look like one of this machine because the owner happens to run here too, so its connection to
@@ -97,6 +99,11 @@ class Relay:
         """Accept connections from listening sockets."""
         door = Acceptor(self._loop, sockets, lambda link: self._accepted(asked.scheme, link))
         self._doors.append((asked, door))
+
+    def leave_to_others(self, *, others: bool) -> None:
+        """Accept no clients while other processes of this machine do, which own a store."""
+        for _, door in self._doors:
+            door.pause(paused=others)
 
     def pass_on_to(self, owner: Owner | None) -> None:
         """Pass on to this broker from now on; connections to an earlier owner are cut."""

@@ -18,6 +18,8 @@ from harebell.admin.context import CommandRefused
 from harebell.server.cluster.directory import Directory
 from harebell.server.cluster.draining import DRAIN, drain
 from harebell.server.cluster.from_standby import CommandsFromStandby
+from harebell.server.cluster.local_clients import takes_clients
+from harebell.server.cluster.stores import FIRST, data_dir_of
 from harebell.server.control import server as control_server
 from harebell.server.file_limits import max_open, shares
 from harebell.server.http.listening import bound_for, is_installed, open_listener
@@ -135,12 +137,22 @@ class StandingBy:
         if self._opening is None:
             self._opening = self._loop.create_task(self._open())
             self._opening.add_done_callback(self._opened)
+        self._relay.leave_to_others(others=self._others_serve())
         seen = self._standby.seen
         # An owner of this name is the process before this one: its addresses are those here.
         if seen is None or seen.released or seen.owner == self._node or not seen.addresses:
             self._relay.pass_on_to(None)
         else:
             self._relay.pass_on_to(Owner(seen.epoch, seen.addresses))
+
+    def _others_serve(self) -> bool:
+        """True if another process of this machine owns a store, and accepts clients."""
+        config = self._config
+        return any(
+            takes_clients(data_dir_of(config.data_dir, self._number, store))
+            for store in range(FIRST, FIRST + config.storage_stores)
+            if store != self._number
+        )
 
     def _opened(self, opening: asyncio.Task[None]) -> None:
         if opening.exception() is not None:
