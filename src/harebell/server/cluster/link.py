@@ -26,6 +26,7 @@ import json
 import os
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -145,7 +146,7 @@ class ClusterListener:
         self._tls = tls
         self._report = report
         self._full = False
-        self._greeting: set[asyncio.Task[None]] = set()
+        self._greeting: dict[asyncio.Task[None], str] = {}
         self._acceptor: Acceptor | None = None
 
     async def listen(self, host: str, port: int) -> None:
@@ -190,26 +191,39 @@ class ClusterListener:
 
     def _accepted(self, link: socket.socket) -> None:
         full = len(self._greeting) >= LINK_HANDSHAKES
-        if full and not self._full:
+        if full:
+            self._cut_oldest(warns=not self._full)
+        self._full = full
+        try:
+            host, port = link.getpeername()[:2]
+        except OSError:
+            link.close()  # it has gone
+            return
+        task = self._loop.create_task(self._greet(link, joined(host, port)))
+        self._greeting[task] = host
+        task.add_done_callback(lambda done: self._greeting.pop(done, None))
+
+    def _cut_oldest(self, *, warns: bool) -> None:
+        """Cut the oldest handshake of the address with the most.
+
+        A broker needs milliseconds for its own, so a stranger who opens more and more connections
+        keeps no broker out.
+        """
+        host, count = Counter(self._greeting.values()).most_common(1)[0]
+        oldest = next(task for task, each in self._greeting.items() if each == host)
+        del self._greeting[oldest]
+        oldest.cancel()
+        if warns:
             self._report(
                 "warning",
                 f"{LINK_HANDSHAKES} connections at the cluster port have not proven that they "
-                "belong to the cluster: more are turned away",
+                f"belong to the cluster, {count} of them from {host}: the oldest of these are cut",
             )
-        self._full = full
-        if full:
-            link.close()
-            return
-        task = self._loop.create_task(self._greet(link))
-        self._greeting.add(task)
-        task.add_done_callback(self._greeting.discard)
 
-    async def _greet(self, link: socket.socket) -> None:
+    async def _greet(self, link: socket.socket, caller: str) -> None:
         """Do the handshake of a connection, and give it to its service."""
         lines = _Lines()
-        caller = "a peer that has gone"
         try:
-            caller = joined(*link.getpeername()[:2])
             async with asyncio.timeout(LINK_SECONDS):
                 await self._loop.connect_accepted_socket(
                     lambda: lines,
