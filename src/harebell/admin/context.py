@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harebell.admin.login_attempts import LoginAttempts
@@ -93,6 +93,7 @@ class AdminContext:
             directory; the app sets it.
         operation: stops, starts and changes the process; the app sets it.
         store: the number of the store, in a cluster with several of them.
+        vhost_names: returns the names of all vhosts, in a cluster those of all stores.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class AdminContext:
         self.recent_lines: RecentLines = lambda _after, _limit, _admits: []
         self.operation: Operation
         self.store = 1
+        self.vhost_names: Callable[[], Iterable[str]] = lambda: broker.vhosts
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 
@@ -210,9 +212,8 @@ class AdminContext:
         """
         found = self.broker.vhosts.get(name)
         if found is None:
-            raise missing(
-                f"no vhost '{name}': {did_you_mean(name, self.broker.vhosts, quote=chr(39))}"
-            )
+            seen = [each for each in self.vhost_names() if self.may_see(each)]
+            raise missing(f"no vhost '{name}': {did_you_mean(name, seen, quote=chr(39))}")
         return found
 
     def vhosts(self, only: str | None) -> list[VHost]:

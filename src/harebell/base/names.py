@@ -25,4 +25,6 @@ def did_you_mean(name: str, known: Iterable[str], quote: str = "") -> str:
     near = nearest(name, names)
     if near is not None:
         return f"did you mean {quote}{near}{quote}?"
+    if not names:
+        return "none is known"
     return "known are " + ", ".join(f"{quote}{each}{quote}" for each in names)

@@ -9,6 +9,7 @@ from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Form, Ro
 from harebell.admin.commands.users import closed_clause
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.admin.place import END_OF_VHOST, NEW_VHOST
+from harebell.base.errors import ErrorKind
 from harebell.base.limits import VHOST_NAME_BYTES
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ def list_vhosts(context: AdminContext) -> list[VHostRow]:
 @VHOSTS.command("GET /api/vhosts/{name}", tag=MANAGEMENT)
 def show(context: AdminContext, name: str) -> VHostRow:
     """Show the vhost NAME."""
-    return _row(context, context.vhost(name))
+    vhost = context.vhost(name)
+    if not context.may_see(name):
+        raise CommandRefused("User not authorised to access virtual host", ErrorKind.ACCESS_REFUSED)
+    return _row(context, vhost)
 
 
 def _changed(

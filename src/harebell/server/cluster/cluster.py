@@ -82,6 +82,7 @@ class Cluster:
         config = app.config
         self._context = context
         context.store = owned.number
+        context.vhost_names = lambda: self.directory.view.vhosts
         self._dispatcher = dispatcher
         self._tasks: set[asyncio.Task[None]] = set()
         self.directory = Directory(

@@ -72,10 +72,20 @@ def test_a_user_sees_only_vhosts_with_permissions_unless_a_tag_shows_all(world: 
         user = world.users[tag]
         assert [row["name"] for row in api.get("/api/vhosts", user=user)] == ["/"]
         assert all(row["vhost"] == "/" for row in api.get("/api/queues", user=user))
-        for path in ("queues/other", "queues?vhost=other", "parameters?vhost=other"):
+        for path in (
+            "queues/other",
+            "queues?vhost=other",
+            "parameters?vhost=other",
+            "vhosts/other",
+        ):
             answer = api.ask("GET", f"/api/{path}", user=user)
             assert answer.status == 401
             assert answer.json["reason"] == "User not authorised to access virtual host"
+        # A name that is not there does not bring up those that the user may not see.
+        for path in ("queues/nope", "vhosts/nope"):
+            answer = api.ask("GET", f"/api/{path}", user=user)
+            assert answer.status in (401, 404)
+            assert "other" not in answer.json["reason"]
     for tag in ("monitoring", "administrator"):
         user = world.users[tag]
         assert [row["name"] for row in api.get("/api/queues/other", user=user)] == ["hidden"]
