@@ -17,6 +17,7 @@ import pytest
 
 from harebell.base.limits import EXIT_DISK
 from harebell.client.blocking import connect
+from harebell.server.net import relay_side
 from harebell.server.net.acceptor import bound
 from harebell.server.net.asked_address import Asked
 from harebell.server.postgresql.relay import Owner, Relay
@@ -79,6 +80,30 @@ def test_octets_pass_both_ways_and_each_end_closes_on_its_own() -> None:
             return found
 
     assert asyncio.run(play()) == (b"PROXY UNKNOWN\r\nabc" * 50_000)[::-1]
+
+
+def test_a_client_that_stays_after_the_end_of_its_owner_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(relay_side, "RELAY_END_SECONDS", 0.3)
+
+    async def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"no")
+        writer.close()
+
+    async def play() -> None:
+        async with (
+            await asyncio.start_server(refuse, "127.0.0.1", 0) as server,
+            _relay(_owner(server)) as (relay, port),
+        ):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b"no"
+            async with asyncio.timeout(10.0):
+                while relay.connections:
+                    await asyncio.sleep(0.01)
+            writer.close()
+
+    asyncio.run(play())
 
 
 def test_a_peer_that_does_not_read_stops_the_other_one() -> None:

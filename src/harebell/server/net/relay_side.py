@@ -3,8 +3,8 @@
     peer --- near --- far --- peer
 
 TLS cannot end one direction alone, so its end is the end of both. A peer without TLS behind it
-gets the rest and then the end, and is read until it closes by itself: a socket that is closed with
-unread input is reset, and the peer could lose the last octets.
+gets the rest and then the end, and is read until it closes by itself, for RELAY_END_SECONDS: a
+socket that is closed with unread input is reset, and the peer could lose the last octets.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class RelaySide(asyncio.Protocol):
         other: the other side.
         ended: whether the peer sends no more.
         full: whether the peer reads slowly, so that nothing may be written now.
+        serves: whether the peer is the owner, which has nothing more for the client when it ends.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class RelaySide(asyncio.Protocol):
         self._dropping = False
         self.ended = False
         self.full = False
+        self.serves = False
         self.transport: Any = None
         self.other: RelaySide
 
@@ -69,6 +71,9 @@ class RelaySide(asyncio.Protocol):
             return False
         if other.can_write_eof():
             other.write_eof()
+            if self.serves:
+                # Else a client that never closes its connection would keep both for ever.
+                self._loop.call_later(RELAY_END_SECONDS, other.abort)
         else:
             # What it has been sent is answered first.
             self._loop.call_later(RELAY_ENDED_SECONDS, other.close)
@@ -110,3 +115,4 @@ class RelaySide(asyncio.Protocol):
 def pair(near: RelaySide, far: RelaySide) -> None:
     """Make two sides the two of a pair, before they have connections."""
     near.other, far.other = far, near
+    far.serves = True
