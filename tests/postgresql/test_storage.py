@@ -299,6 +299,13 @@ def test_a_wrong_password_is_said(postgresql: PostgresServer, database: str) -> 
     assert "wrong" not in said
 
 
+@pytest.mark.parametrize("url", ["postgresql://a:pw%zz@b/c", "postgresql://a:pwzz@[::1/c"])
+def test_a_url_that_cannot_be_read_is_said_without_its_password(url: str) -> None:
+    said = _refused(url)
+    assert "storage is no URL of PostgreSQL: " in said
+    assert "zz" not in said
+
+
 def test_a_database_that_does_not_exist_is_said(postgresql: PostgresServer) -> None:
     assert 'database "nowhere" does not exist' in _refused(postgresql.url("nowhere"))
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -327,6 +328,27 @@ def test_a_schema_is_not_in_two_clusters(
         with Member(url, "three", **flags) as member:
             assert member.process.wait(60.0) == 1
             assert "'other_2' is store 2 of this cluster, and storage_schema of" in member.log
+
+
+def test_a_copy_of_one_store_says_where_the_other_vhosts_are(
+    postgresql: PostgresServer, database: str, machine: Machine, tmp_path: Path
+) -> None:
+    url = postgresql.url(database)
+    _add_vhost(machine, "far", 2)
+    machine.member.stop()
+
+    def copied(name: str, *flags: str) -> str:
+        done = subprocess.run(
+            [harebell_command(), "store", "copy", url, tmp_path / name, *flags],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout
+
+    assert "vhosts of other stores were not copied: use --schema harebell_2\n" in copied("one")
+    assert "not copied" not in copied("two", "--schema=harebell_2")
 
 
 def test_a_data_directory_is_one_store() -> None:

@@ -112,6 +112,8 @@ def _copy(source: str, target: str, schema: str) -> None:
     except (StoreError, OSError) as error:
         raise Failure(str(error)) from None
     echo(f"copied and compared {done.files} files of logs, {size_text(done.byte_count)}")
+    if done.elsewhere:
+        echo(f"vhosts of other stores were not copied: use --schema {', '.join(done.elsewhere)}")
 
 
 def _check_readable(directory: Path) -> None:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harebell import __version__
 from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
+from harebell.server.cluster.stores import FIRST, schema_of
+from harebell.server.cluster.tables import ClusterTables
 from harebell.server.disk.lock import NAME as LOCK
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.disk.storage import decoded_table
@@ -27,7 +29,7 @@ from harebell.server.postgresql.database import Database, driver
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import GENERATION_BYTES
 from harebell.server.postgresql.ownership import Ownership, Watch, claim, look, now
-from harebell.server.postgresql.tables import Tables
+from harebell.server.postgresql.tables import Tables, is_first
 from harebell.store.definitions import NAME, read_definitions
 from harebell.store.journal.changes import END, SNAPSHOT, WRITE, Change, decode, encode
 from harebell.store.journal.replaying import Replica
@@ -51,10 +53,12 @@ class Copied(NamedTuple):
     Args:
         files: files of logs.
         byte_count: their bytes.
+        elsewhere: schemas of other stores of the cluster that have vhosts, which were not copied.
     """
 
     files: int
     byte_count: int
+    elsewhere: tuple[str, ...] = ()
 
 
 def into_postgresql(source: Path, url: str, schema: str) -> Copied:
@@ -110,6 +114,7 @@ def into_directory(url: str, schema: str, target: Path) -> Copied:
             replica.close()
             done = _check_files(draft, reader)
             _sync(draft)
+            done = done._replace(elsewhere=_elsewhere(link, schema))
             if not ownership.holds():
                 raise StoreError(f"the store was claimed during the copy: {ownership.lost}")
         finally:
@@ -117,6 +122,14 @@ def into_directory(url: str, schema: str, target: Path) -> Copied:
     os.rename(draft, target)
     _sync_directory(target.parent)
     return done
+
+
+def _elsewhere(link: Connection[Any], schema: str) -> tuple[str, ...]:
+    """Return the schemas of other stores that have vhosts, if this one is store 1."""
+    if not is_first(link, schema):
+        return ()
+    vhosts = ClusterTables(schema, FIRST).vhosts(link)
+    return tuple(schema_of(schema, each) for each in sorted(set(vhosts.values()) - {FIRST}))
 
 
 @contextlib.contextmanager

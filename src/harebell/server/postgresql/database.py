@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,7 +64,7 @@ class Database(NamedTuple):
                 tcp_user_timeout=self.lease_ms,
             )
         except psycopg.ProgrammingError as error:
-            raise StoreError(f"storage is no URL of PostgreSQL: {_one_line(error)}") from None
+            raise StoreError(f"storage is no URL of PostgreSQL: {_masked(error)}") from None
         try:
             # A commit that a timeout cancels would only be made again.
             found.execute("SET statement_timeout = 0")
@@ -177,6 +178,11 @@ def worth_of_commits(link: Connection[Any], durability: str) -> str:
 def _value(link: Connection[Any], name: str) -> Any:
     row = link.execute(f"SHOW {name}").fetchone()
     return "" if row is None else row[0]
+
+
+def _masked(error: Exception) -> str:
+    """Return what is wrong with a URL without what is quoted of it, which may be the password."""
+    return re.sub(r'"[^"]*"|(?<=: ")[^"]*$', '"..."', _one_line(error))
 
 
 def _one_line(error: Exception) -> str:
