@@ -139,6 +139,29 @@ def test_a_peer_that_does_not_read_stops_the_other_one() -> None:
     assert got >= stopped
 
 
+@pytest.mark.parametrize(
+    ("owner", "why"),
+    [
+        (None, "no broker owns the store"),
+        (Owner(1, {"amqps": "127.0.0.1:1"}), "has no port for amqp"),
+        (Owner(1, {"amqp": "127.0.0.1:1"}), "does not answer at 127.0.0.1:1; set its storage_"),
+    ],
+)
+def test_the_log_says_once_why_clients_are_closed(owner: Owner | None, why: str) -> None:
+    said: list[str] = []
+
+    async def play() -> None:
+        async with _relay(owner, seconds=0.2, report=said.append) as (_, port):
+            for _ in range(3):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                assert await reader.read() == b""
+                writer.close()
+
+    asyncio.run(play())
+    assert len(said) == 1
+    assert why in said[0]
+
+
 def test_a_connection_waits_for_an_owner_and_is_closed_in_the_end() -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.read(100))

@@ -70,6 +70,7 @@ class Relay:
         self._limit = limit
         self._report = report
         self._full = False
+        self._said = ""
         self._doors: list[tuple[Asked, Acceptor]] = []
         self._owner: Owner | None = None
         self._known = asyncio.Event()
@@ -165,7 +166,9 @@ class Relay:
                 await self._reach(scheme, link, far)
         except (TimeoutError, OSError):
             link.close()
+            self._say_why(scheme)
             return
+        self._said = ""
         task = asyncio.current_task()
         if task is None or self._waiting.pop(task, None) is None:
             far.transport.abort()
@@ -184,6 +187,24 @@ class Relay:
             return
         near.begin()
         far.begin()
+
+    def _say_why(self, scheme: str) -> None:
+        """Say once why clients are closed that have waited for too long."""
+        owner = self._owner
+        if owner is None:
+            why = "no broker owns the store"
+        elif scheme not in owner.addresses:
+            why = f"the owner of the store has no port for {scheme}: give all the same ports"
+        else:
+            why = (
+                f"the owner of the store does not answer at {owner.addresses[scheme]}; set its "
+                "storage_address if that is not how it is reached, and look at firewalls"
+            )
+        if why != self._said:
+            self._said = why
+            self._report(
+                "warning", f"clients that have waited for {self._seconds:g} s are closed: {why}"
+            )
 
     async def _reach(self, scheme: str, link: socket.socket, far: RelaySide) -> None:
         """Connect to the owner as soon as there is one that answers."""
