@@ -21,6 +21,9 @@ from harebell.server.app import App
 from harebell.server.cluster.command_links import SERVICE
 from harebell.server.cluster.command_service import CommandService
 from harebell.server.cluster.commands import ClusterCommands
+from harebell.server.cluster.event_sender import EventSender
+from harebell.server.cluster.event_service import EventService
+from harebell.server.cluster.event_wire import SERVICE as EVENTS
 from harebell.server.cluster.link import ClusterListener, Header
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.cluster.users_copy import take_over, written
@@ -119,8 +122,14 @@ class Owner:
             self.links.append(transport)
             service.serve(header, transport)
 
-        self.listener = ClusterListener({SERVICE: serve}, SECRET, None, log)
+        events, lines = app.broker.events, app.broker.log
+        published = EventService(events, lines, app.flush_soon, log)
+        services = {SERVICE: serve, EVENTS: published.serve}
+        self.listener = ClusterListener(services, SECRET, None, log)
         await self.listener.listen("127.0.0.1", 0)
+        self.events: EventService | EventSender = published
+        if self.number != 1:
+            self.events = EventSender(self.directory, events, lines, "far@localhost", log)
         dispatcher.cluster = commands
         self.come_back()
 
@@ -147,6 +156,7 @@ class Owner:
         self.listener.close()
         self.service.close()
         self.commands.close()
+        self.events.close()
         await self.app.stop()
         self._logger.close()
 

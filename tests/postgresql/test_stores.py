@@ -120,6 +120,30 @@ def test_a_client_outlives_the_process_that_accepted_it(machine: Machine) -> Non
                 channel.declare_queue("jobs", durable=True)
 
 
+def test_events_of_every_store_are_published_in_the_first_vhost(machine: Machine) -> None:
+    _add_vhost(machine, "far", 2)
+    with (
+        connect(machine.amqp()) as connection,
+        connection.channel() as channel,
+        connect(machine.amqp("far")) as other,
+        other.channel() as there,
+    ):
+        queue = channel.declare_queue("", exclusive=True).name
+        channel.bind_queue(queue, "amq.rabbitmq.event", "queue.created")
+        seen: list[object] = []
+
+        def made_and_seen() -> bool:
+            # The other owner knows within a moment that there is a binding.
+            there.declare_queue("", exclusive=True)
+            event = channel.get(queue, no_ack=True)
+            if event is not None:
+                seen.append(event.headers["vhost"])
+            return bool(seen)
+
+        assert eventually(made_and_seen)
+        assert seen == ["far"]
+
+
 def test_commands_work_at_every_process(pair: tuple[Machine, Machine]) -> None:
     one, two = pair
     for number, (machine, store) in enumerate([(one, 1), (one, 2), (two, 1), (two, 2)]):

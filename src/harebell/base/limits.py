@@ -739,6 +739,14 @@ CLUSTER_IDLE_SECONDS = 10.0
 """How long they wait. The owner closes them after CONTROL_TIMEOUT_SECONDS, which is longer."""
 CLUSTER_USERS_PER_TURN = 100
 """Users that are written down for the other owners in one turn of the event loop."""
+CLUSTER_EVENT_BYTES = 4_194_304
+"""Events and log lines that wait for the owner of store 1; more are left out and counted."""
+CLUSTER_EVENTS_PER_TURN = 100
+"""Events and log lines of other owners that are published in one turn of the event loop."""
+CLUSTER_EVENTS_SECONDS = 0.25
+"""The longest time until another owner knows that something is bound to the event exchange."""
+CLUSTER_EVENTS_AGAIN_SECONDS = 1.0
+"""Pause before the owner of store 1 is connected to again, and between two lines about losses."""
 CLUSTER_RESTART_SECONDS = 0.5
 """Pause before the process of a store that has ended is started again; it doubles each time."""
 CLUSTER_RESTART_MAX_SECONDS = 10.0

@@ -11,7 +11,7 @@ after the operation. While nothing is bound to the exchange, no events are made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,11 @@ def _formatted(value: Any) -> Any:
     return value
 
 
+def without_tables(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the headers of an event that cannot be nested too deeply."""
+    return {name: v for name, v in headers.items() if not isinstance(v, dict | list)}
+
+
 class Events:
     """Gathers and publishes events.
 
@@ -61,6 +66,8 @@ class Events:
     Attributes:
         actor: the name of the user who acts now.
         waiting: events that are not published yet: routing key and headers.
+        elsewhere: publishes events at the broker that has the first vhost of a cluster, called with
+            routing key and headers; None if this one has it, or nothing is bound there.
     """
 
     def __init__(self, editor: Editor, clock: Clock, node: str) -> None:
@@ -69,6 +76,7 @@ class Events:
         self.node = node
         self.actor = INTERNAL_USER
         self.waiting: list[tuple[str, dict[str, Any]]] = []
+        self.elsewhere: Callable[[str, Mapping[str, Any]], None] | None = None
         self._router: Router | None = None
         self._exchange: Exchange | None = None
         self._alarms: frozenset[str] = frozenset()
@@ -81,6 +89,11 @@ class Events:
     @property
     def wanted(self) -> bool:
         """Whether anything is bound to the event exchange."""
+        return self.elsewhere is not None or self.bound
+
+    @property
+    def bound(self) -> bool:
+        """Whether anything is bound to it in this broker."""
         return self._exchange is not None and bool(self._exchange.bindings)
 
     def note(self, key: str, facts: Mapping[str, Any]) -> None:
@@ -99,22 +112,30 @@ class Events:
     def publish(self) -> None:
         """Publish the gathered events."""
         waiting, self.waiting = self.waiting, []
+        put = self.elsewhere or self._put
+        for key, headers in waiting:
+            put(key, headers)
+
+    def take(self, key: str, headers: Mapping[str, Any]) -> None:
+        """Publish an event of another broker of the cluster."""
+        if self.bound:
+            self._put(key, {name: _formatted(value) for name, value in headers.items()})
+
+    def _put(self, key: str, headers: Mapping[str, Any]) -> None:
         if self._router is None or self._exchange is None:
             return
-        for key, headers in waiting:
-            message = self._composed(key, headers)
-            for queue in self._router.route(self._exchange, message):
-                queue.publish(message)
+        message = self._composed(key, headers)
+        for queue in self._router.route(self._exchange, message):
+            queue.publish(message)
 
-    def _composed(self, key: str, headers: dict[str, Any]) -> Any:
+    def _composed(self, key: str, headers: Mapping[str, Any]) -> Any:
         moment = datetime.fromtimestamp(headers["timestamp_in_ms"] // _MS, UTC)
         properties = {"headers": headers, "delivery_mode": _DURABLE, "timestamp": moment}
         try:
             return self._editor.composed(EVENT_EXCHANGE, key, b"", properties)
         except (TypeError, ValueError):
             # A client's table may have the maximum depth already, so it cannot be nested.
-            flat = {name: v for name, v in headers.items() if not isinstance(v, dict | list)}
-            properties["headers"] = flat
+            properties["headers"] = without_tables(headers)
             return self._editor.composed(EVENT_EXCHANGE, key, b"", properties)
 
     # --- declarations ---------------------------------------------------------------------------

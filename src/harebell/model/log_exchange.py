@@ -10,6 +10,7 @@ next for ever (RabbitMQ's `log.exchange`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,11 @@ class LogExchange:
         editor: composes messages.
         clock: the time of day.
         node: the name of the broker.
+
+    Attributes:
+        publishing: whether a line is published now.
+        elsewhere: publishes lines at the broker that has the first vhost of a cluster, called with
+            level and text; None if this one has it, or nothing is bound there.
     """
 
     def __init__(self, router: Router, editor: Editor, clock: Clock, node: str) -> None:
@@ -38,22 +44,38 @@ class LogExchange:
         self._clock = clock
         self._node = node
         self.publishing = False
+        self.elsewhere: Callable[[str, bytes], None] | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether anything is bound to it in this broker."""
+        return bool(self._router.exchanges[LOG_EXCHANGE].bindings)
 
     def publish(self, level: str, text: str) -> None:
         """Publish a log line, if anything is bound."""
-        exchange = self._router.exchanges[LOG_EXCHANGE]
-        if self.publishing or not exchange.bindings:
+        if self.publishing or not (self.elsewhere or self.bound):
             return
         self.publishing = True
         try:
-            properties = {
-                "content_type": "text/plain",
-                "headers": {"node": self._node},
-                "timestamp": datetime.fromtimestamp(self._clock.ms // _MS, UTC),
-            }
             body = text.encode("utf-8", "backslashreplace")
-            message = self._editor.composed(LOG_EXCHANGE, level, body, properties)
-            for queue in self._router.route(exchange, message):
-                queue.publish(message)
+            if self.elsewhere is not None:
+                self.elsewhere(level, body)
+            else:
+                self._put(level, body, self._node)
         finally:
             self.publishing = False
+
+    def take(self, level: str, body: bytes, node: str) -> None:
+        """Publish a line of another broker of the cluster."""
+        if self.bound:
+            self._put(level, body, node)
+
+    def _put(self, level: str, body: bytes, node: str) -> None:
+        properties = {
+            "content_type": "text/plain",
+            "headers": {"node": node},
+            "timestamp": datetime.fromtimestamp(self._clock.ms // _MS, UTC),
+        }
+        message = self._editor.composed(LOG_EXCHANGE, level, body, properties)
+        for queue in self._router.route(self._router.exchanges[LOG_EXCHANGE], message):
+            queue.publish(message)

@@ -11,6 +11,9 @@ from harebell.server.cluster.command_links import SERVICE as COMMANDS
 from harebell.server.cluster.command_service import CommandService
 from harebell.server.cluster.commands import ClusterCommands
 from harebell.server.cluster.directory import CLUSTER_SCHEME, FINGERPRINT, Directory, View
+from harebell.server.cluster.event_sender import EventSender
+from harebell.server.cluster.event_service import EventService
+from harebell.server.cluster.event_wire import SERVICE as EVENTS
 from harebell.server.cluster.handed_clients import clients_service
 from harebell.server.cluster.handing_over import SERVICE as CLIENTS
 from harebell.server.cluster.handing_over import HandingOver
@@ -53,6 +56,9 @@ class Served(Protocol):
     max_connections: int
     handing_over: Elsewhere | None
 
+    def flush_soon(self) -> None:
+        """Write output, and start a commit, at the end of this turn."""
+
     def protocol_of(self, peer: Peer) -> asyncio.BufferedProtocol:
         """Return the connection of a client that another process has accepted."""
 
@@ -94,6 +100,7 @@ class Cluster:
         self._local: LocalClients | None = None
         self._service: CommandService | None = None
         self._sent: ClusterCommands | None = None
+        self._events: EventService | EventSender | None = None
 
     async def start(self) -> None:
         """Learn about the cluster, and let it know what this store has.
@@ -119,6 +126,10 @@ class Cluster:
         if directory.stores > 1:
             self._pass_clients_on()
         await self._listen()
+        if directory.number != FIRST:
+            self._events = EventSender(
+                directory, broker.events, broker.log, self._owned.node, self._app.logger.write
+            )
 
     def _check_stores(self) -> None:
         """Refuse to serve a cluster of more stores than the configuration has.
@@ -139,6 +150,11 @@ class Cluster:
         """Open the cluster port."""
         app = self._app
         services = {CLIENTS: clients_service(app.protocol_of), COMMANDS: self._commands().serve}
+        if self.directory.number == FIRST:
+            broker = self._context.broker
+            events = EventService(broker.events, broker.log, app.flush_soon, app.logger.write)
+            self._events = events
+            services[EVENTS] = events.serve
         tls = None if app.tls is None else LinkTls(app.tls)
         listener = ClusterListener(services, self.directory.secret, tls, app.logger.write)
         host, port = app.config.host, app.config.storage_cluster_port
@@ -210,6 +226,8 @@ class Cluster:
             self._sent.close()
         if self._local is not None:
             self._local.close()
+        if self._events is not None:
+            self._events.close()
         for task in self._tasks:
             task.cancel()
 
