@@ -139,6 +139,20 @@ def test_a_change_waits_until_the_other_owner_has_taken_it_over(url: str) -> Non
     _play(play)
 
 
+def test_users_who_were_removed_again_do_not_stay_when_the_view_is_old(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            await one.write_users("without")
+            await one.write_users("with")
+            one.view = one.view._replace(users="without")
+            await one.write_users("without")
+            async with asyncio.timeout(10.0):
+                while two.view.users != "without":
+                    await asyncio.sleep(0.01)
+
+    _play(play)
+
+
 def test_an_owner_that_was_deposed_does_not_change_the_users(url: str) -> None:
     async def play() -> None:
         async with _owners(url) as (one, _):

@@ -727,6 +727,8 @@ CLUSTER_LOAD_SECONDS = 5.0
 """Time over which an owner measures what share of a core it uses."""
 CLUSTER_COPY_SECONDS = 10.0
 """Time that a change of users waits until the other owners have it."""
+CLUSTER_COPY_RETRY_SECONDS = 1.0
+"""Time until a copy of the users that failed is made again."""
 CLUSTER_REACH_SECONDS = 5.0
 """Time to reach the owner of another store for a command."""
 CLUSTER_LIST_SECONDS = 15.0

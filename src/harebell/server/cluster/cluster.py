@@ -218,6 +218,7 @@ class Cluster:
     def close(self) -> None:
         """Serve the other brokers no more."""
         self.directory.close()
+        self._copy.close()
         if self._listener is not None:
             self._listener.close()
         if self._service is not None:

@@ -92,6 +92,7 @@ class Directory:
         self._acknowledged = -1
         self._failure = ""
         self._taking: futures.Future[None] | None = None
+        self._users: str | None = None
         self._load = _Load()
         self._beyond: tuple[str, int] | None = None
         self._beyond_at = 0.0
@@ -187,10 +188,13 @@ class Directory:
         Raises:
             StoreError: the database cannot be used, or store 1 has another owner.
         """
-        if users == self.view.users:
+        # The view may be older than what was written last.
+        if users == (self.view.users if self._users is None else self._users):
             return
+        self._users = ""
         if not await self._change(lambda link: self._tables.write_users(link, users, self._epoch)):
             raise StoreError("the users were not changed: store 1 has another owner now")
+        self._users = users
 
     def _lightest(self) -> int:
         counts = dict.fromkeys(range(FIRST, FIRST + self.stores), 0)

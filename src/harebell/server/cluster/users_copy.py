@@ -4,19 +4,24 @@ Permissions are not among them: those live with their vhost.
 
 There may be many users, so they are written down and read over several turns of the event loop. A
 user may change meanwhile: then all are written down again.
+
+A user who was removed must not stay with another owner, so a copy that failed is made again until
+it succeeds, and none overtakes another one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harebell.admin.accounts import remove_user, save_user, set_user_fields, user_fields
 from harebell.auth.users import User, Users
-from harebell.base.limits import CLUSTER_USERS_PER_TURN
+from harebell.base.errors import HarebellError
+from harebell.base.limits import CLUSTER_COPY_RETRY_SECONDS, CLUSTER_USERS_PER_TURN
 from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
@@ -37,17 +42,52 @@ class UsersCopy:
         self._one = asyncio.Lock()
         self._wanted = 0
         self._done = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._repeating = False
 
     async def renew(self) -> None:
         """Write the users down as they are now, or later; one copy serves all who wait for it."""
         self._wanted += 1
-        own = self._wanted
-        async with self._one:
-            if self._done >= own:
-                return
-            newest = self._wanted
-            await self._write(await written(self._users))
-            self._done = newest
+        # Who waits may give up. What is on its way then could come after a later copy.
+        await asyncio.shield(self._spawn(self._copy(self._wanted)))
+
+    def close(self) -> None:
+        """Make no more copies."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _copy(self, wanted: int) -> None:
+        try:
+            async with self._one:
+                if self._done >= wanted:
+                    return
+                newest = self._wanted
+                await self._write(await written(self._users))
+                self._done = newest
+        except (OSError, HarebellError):
+            if not self._repeating:
+                self._repeating = True
+                self._spawn(self._repeat())
+            raise
+
+    async def _repeat(self) -> None:
+        """Copy again until all changes are copied."""
+        while self._done < self._wanted:
+            await asyncio.sleep(CLUSTER_COPY_RETRY_SECONDS)
+            with suppress(OSError, HarebellError):
+                await self._copy(self._wanted)
+        self._repeating = False
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # who waits for it has it, too
 
 
 async def written(users: Users) -> str:

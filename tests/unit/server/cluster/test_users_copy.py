@@ -6,9 +6,11 @@ import asyncio
 import os
 
 import msgspec
+import pytest
 
 from harebell.auth.users import User, Users
 from harebell.base.limits import CLUSTER_USERS_PER_TURN
+from harebell.server.cluster import users_copy
 from harebell.server.cluster.users_copy import UsersCopy, written
 
 MANY = 5_000
@@ -73,6 +75,51 @@ def test_changes_that_come_together_are_written_once_and_the_last_is_in_the_last
 
     asyncio.run(run())
     assert [len(msgspec.json.decode(text)) for text in texts] == [1, 21]
+
+
+def test_a_copy_that_fails_is_made_again_without_another_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(users_copy, "CLUSTER_COPY_RETRY_SECONDS", 0.01)
+    texts: list[str] = []
+
+    async def write(text: str) -> None:
+        texts.append(text)
+        if len(texts) < 4:
+            raise OSError("the database is away")
+
+    async def run() -> None:
+        copy = UsersCopy(users_of("a"), write)
+        with pytest.raises(OSError, match="away"):
+            await copy.renew()
+        async with asyncio.timeout(10.0):
+            while len(texts) < 4:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        copy.close()
+
+    asyncio.run(run())
+    assert len(texts) == 4
+
+
+def test_a_copy_for_which_nobody_waits_any_more_is_not_overtaken() -> None:
+    done: list[int] = []
+
+    async def write(text: str) -> None:
+        count = len(msgspec.json.decode(text))
+        await asyncio.sleep(0.2 if count == 1 else 0)
+        done.append(count)
+
+    async def run() -> None:
+        users = users_of("a")
+        copy = UsersCopy(users, write)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(copy.renew(), 0.05)
+        users.put(User("b", ""))
+        await copy.renew()
+
+    asyncio.run(run())
+    assert done == [1, 2]
 
 
 def test_a_copy_that_fails_is_made_again_by_the_next() -> None:
