@@ -139,6 +139,44 @@ def test_a_change_waits_until_the_other_owner_has_taken_it_over(url: str) -> Non
     _play(play)
 
 
+def test_a_view_that_the_broker_refuses_is_taken_over_later(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            tried: list[str] = []
+
+            async def changed(view: View) -> None:
+                tried.append(view.users)
+                if len(tried) < 3:
+                    raise StoreError("the disk is full")
+
+            two.changed = changed
+            await one.write_users("new")
+            # It is known everywhere only when it was taken over.
+            assert tried == ["new"] * 3
+
+    _play(play)
+
+
+def test_views_are_taken_over_one_after_the_other(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            taken: list[str] = []
+
+            async def changed(view: View) -> None:
+                await asyncio.sleep(2.5 if view.users == "old" else 0.0)
+                taken.append(view.users)
+
+            two.changed = changed
+            await one.write_users("old")
+            await one.write_users("new")
+            async with asyncio.timeout(20.0):
+                while "new" not in taken:
+                    await asyncio.sleep(0.01)
+            assert taken == ["old", "new"]
+
+    _play(play)
+
+
 def test_users_who_were_removed_again_do_not_stay_when_the_view_is_old(url: str) -> None:
     async def play() -> None:
         async with _owners(url) as (one, two):

@@ -93,6 +93,8 @@ class Directory:
         self._failure = ""
         self._taking: futures.Future[None] | None = None
         self._users: str | None = None
+        self._refused = ""
+        self._one_taking = asyncio.Lock()
         self._load = _Load()
         self._beyond: tuple[str, int] | None = None
         self._beyond_at = 0.0
@@ -273,7 +275,7 @@ class Directory:
             view = View(version, owners, self._tables.vhosts(link), self._tables.users(link))
         else:
             view = before._replace(owners=owners)
-        if version != before.version or not self._ready.is_set():
+        if version != before.version or not self._ready.is_set() or self._refused:
             self.view = view
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._taking = asyncio.run_coroutine_threadsafe(self._take_over(view), self._loop)
@@ -281,10 +283,20 @@ class Directory:
         self.view = view
         if not self._epoch or self._taking is None or not self._taking.done():
             return
+        if self._is_refused(self._taking):
+            return
         if self._acknowledged != version or self._load.is_due():
             self._acknowledged = version
             share = self._load.share()
             self._tables.acknowledge(link, self.number, self._epoch, version, share)
+
+    def _is_refused(self, taking: futures.Future[None]) -> bool:
+        """True if the broker could not act on the view: then it is not acknowledged."""
+        error = None if taking.cancelled() else taking.exception()
+        said, self._refused = self._refused, "" if error is None else str(error) or repr(error)
+        if self._refused and self._refused != said:
+            self._report("error", f"a change in the cluster was not taken over: {self._refused}")
+        return bool(self._refused)
 
     def _look_beyond(self, link: Connection[Any]) -> None:
         """Warn of a machine that has more stores: what is in them cannot be reached from here."""
@@ -307,7 +319,9 @@ class Directory:
     async def _take_over(self, view: View) -> None:
         """Let the broker act on a view; runs in the event loop."""
         try:
-            await self.changed(view)
+            # One after the other, or users of an earlier view would come back.
+            async with self._one_taking:
+                await self.changed(view)
         finally:
             self._ready.set()
 
