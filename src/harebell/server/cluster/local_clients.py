@@ -128,6 +128,10 @@ class LocalClients:
             for link in links:
                 link.setblocking(False)
             if len(links) != 1:
+                # The kernel drops it when this process may have no more files.
+                self._report("error", "a client of another process was lost: see ulimit -Hn")
+                for link in links:
+                    link.close()
                 return
             task = self._loop.create_task(self._take(links[0], message))
             self._taking.add(task)
