@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from harebell.auth.passwords import SHA256
-from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
@@ -30,6 +29,7 @@ from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.store.log.memory import MemoryStore
+from tests.passwords import QuickUsers
 from tests.running import STORAGE, storage
 
 START_SECONDS = 60.0
@@ -131,7 +131,7 @@ class MemorySite:
             MemoryStore(self.gauge), self.gauge, headers_of, EDITOR, Clock(_MORNING_MS)
         )
         self.registry = ConnectionRegistry(self.gauge)
-        self.users = Users(os.urandom, algorithm=SHA256)
+        self.users = QuickUsers(os.urandom, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
         self.settings = Settings(
             rng=os.urandom,

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 
 from harebell.auth.passwords import SHA256
-from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Store
@@ -18,6 +17,7 @@ from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.store.log.memory import MemoryStore
 from tests.model.line import Line
+from tests.passwords import QuickUsers
 
 
 def entropy(seed: int) -> Callable[[int], bytes]:
@@ -66,7 +66,7 @@ class MemoryBroker:
         self.store = self.make_store()
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.registry = ConnectionRegistry(self.gauge)
-        self.users = Users(rng, algorithm=SHA256)
+        self.users = QuickUsers(rng, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.journal: list[tuple[str, str]] = []
         self.settings = Settings(

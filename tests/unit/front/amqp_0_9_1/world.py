@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 from harebell.auth.passwords import SHA256
-from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
@@ -27,6 +26,7 @@ from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from tests.model.memory import HandStore
+from tests.passwords import QuickUsers
 
 HEADER_0_9_1 = b"AMQP\x00\x00\x09\x01"
 EVERY_CAPABILITY = {
@@ -78,7 +78,7 @@ class World:
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.registry = ConnectionRegistry(self.gauge, self.broker.work)
         self.woken = 0
-        self.users = Users(lambda size: bytes(size), algorithm=SHA256)
+        self.users = QuickUsers(lambda size: bytes(size), algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.log: list[tuple[str, str]] = []
         self._random = 0
