@@ -151,19 +151,27 @@ class Chaos:
         self._stack.close()
 
     def play(
-        self, fault: str, limit_seconds: float = _MAX_SECONDS, work_seconds: float = 0.0
+        self,
+        fault: str,
+        work_seconds: float = 0.0,
+        until: Callable[[], object] = lambda: False,
     ) -> None:
         """A cycle with a fault.
 
         Args:
             fault: which one.
-            limit_seconds: how long clients wait for the end of an owner that has to go.
-            work_seconds: how long they work before the fault, at least.
+            work_seconds: how long clients work before the fault, at least.
+            until: when it becomes true, clients wait no longer for the end of an owner that has to
+                go.
         """
         owner = self.owner
         others = [each for each in self.brokers if each is not owner]
+        load = self.history.load
+        with suppress(ConnectionError):
+            load.declare(owner.port)
+        watcher = Watcher(self.history, others)
+        # Not before: what is declared may take longer than clients are to work.
         at = time.monotonic() + work_seconds + self._rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
-        load, watcher = self.history.load, Watcher(self.history, others)
         struck = [at]
 
         def strike() -> None:
@@ -174,10 +182,8 @@ class Chaos:
         if heal := self._healing(fault):
             meanwhile.append((at + heal[0], heal[1]))
         try:
-            with suppress(ConnectionError):
-                load.declare(owner.port)
-            end_at = at + (_LONGER if fault in _MAY_STAY else limit_seconds)
-            went = load.run(owner.port, end_at, meanwhile=meanwhile)
+            end_at = at + (_LONGER if fault in _MAY_STAY else _MAX_SECONDS)
+            went = load.run(owner.port, end_at, meanwhile=meanwhile, until=until)
             assert went or fault in _MAY_STAY, f"{fault}: {owner.name} still serves"
             if fault == "database":
                 owner_of(others)

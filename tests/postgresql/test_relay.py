@@ -174,7 +174,7 @@ def test_a_connection_waits_for_an_owner_and_is_closed_in_the_end() -> None:
             late, _ = await asyncio.open_connection("127.0.0.1", port)
             began = time.monotonic()
             assert await late.read() == b""
-            assert 0.4 < time.monotonic() - began < 5
+            assert 0.4 < time.monotonic() - began < 30
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"hello")
             await asyncio.sleep(0.1)

@@ -89,6 +89,7 @@ class Load:
         end_at: float,
         kill: Callable[[], None] | None = None,
         meanwhile: Sequence[tuple[float, Callable[[], object]]] = (),
+        until: Callable[[], object] = lambda: False,
     ) -> bool:
         """Publish and consume until the broker is gone, and read what it had said before.
 
@@ -96,7 +97,9 @@ class Load:
             port: where it listens.
             end_at: when to call `kill`, or without one to leave it alone (`time.monotonic()`).
             kill: ends the broker.
-            meanwhile: what else to do while clients work, and when, in order of time.
+            meanwhile: what else to do while clients work, and when, in order of time. The end comes
+                so much later as they take: clients see what follows for as long on any machine.
+            until: ends it before `end_at` when it becomes true.
 
         Returns:
             Whether the broker went.
@@ -116,13 +119,15 @@ class Load:
         self.links = [each.link for each in everybody]
         killed = False
         while living := [each for each in everybody if each.link.alive]:
-            if not killed and time.monotonic() >= end_at:
+            if not killed and (time.monotonic() >= end_at or until()):
                 if kill is None:
                     break
                 kill()
                 killed = True
             while waiting and time.monotonic() >= waiting[0][0]:
+                began = time.monotonic()
                 waiting.popleft()[1]()
+                end_at += time.monotonic() - began
             living = [each for each in living if each.link.alive]
             links = [each.link for each in living]
             for link in select.select(links, [], [], _POLL_SECONDS)[0]:

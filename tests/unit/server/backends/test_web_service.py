@@ -231,8 +231,9 @@ def test_a_slow_service_stops_neither_other_connections_nor_longer_than_its_time
                 longest = max(longest, time.monotonic() - before)
             passed = time.monotonic() - began
         assert len(failures) == 10
-        assert passed < 8.0
-        assert longest < 1.0
+        # One after the other they would take ten times the timeout, and a stop at least one.
+        assert passed < 18.0
+        assert longest < 1.9
         assert eventually(lambda: "failed authenticating ada: timeout" in broker.log)
 
 
@@ -388,7 +389,7 @@ def test_the_broker_stops_while_a_service_does_not_answer(
             assert eventually(lambda: len(service.asked) == 1)
             began = time.monotonic()
             broker.stop()
-            assert time.monotonic() - began < 8.0
+            assert time.monotonic() - began < 13.0
         service.delay = 0.0
 
 
