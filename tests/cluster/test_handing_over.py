@@ -544,6 +544,24 @@ def test_a_client_waits_for_an_owner(two: Cluster) -> None:
     assert eventually(lambda: "vhost 'far': it has no owner now" in two.near.log)
 
 
+def test_a_client_that_leaves_while_it_waits_for_an_owner_is_forgotten(two: Cluster) -> None:
+    def files() -> int:
+        return len(list(Path(f"/proc/{two.near.pid}/fd").iterdir()))
+
+    with two.directory(owners={}):
+        before = files()
+        leaving = [tuned(dialled(two)) for _ in range(20)]
+        for talker in leaving:
+            talker.send(m.ConnectionOpen("far"))
+        assert files() >= before + 20
+        for talker in leaving:
+            talker.sock.close()
+        began = time.monotonic()
+        assert eventually(lambda: files() < before + 5)
+        # Those that stay wait for three seconds here.
+        assert time.monotonic() - began < 2.5
+
+
 def test_another_owner_ends_what_was_passed_on_to_the_one_before(two: Cluster) -> None:
     with two.directory():
         talker = opened(two)

@@ -231,6 +231,25 @@ def test_clients_that_wait_count_as_those_that_have_not_logged_in() -> None:
     asyncio.run(play())
 
 
+def test_a_client_that_leaves_while_it_waits_is_forgotten() -> None:
+    async def play() -> None:
+        async with _relay(None, seconds=60) as (relay, port):
+            relay.pending_logins.max_per_address = 2
+            stays = socket.create_connection(("127.0.0.1", port))
+            for _ in range(3):
+                with closing(socket.create_connection(("127.0.0.1", port))) as leaves:
+                    # What it has sent does not hide that it has gone.
+                    leaves.sendall(b"AMQP")
+                    while relay.waiting < 2:
+                        await asyncio.sleep(0.01)
+                async with asyncio.timeout(30):
+                    while relay.waiting > 1 or len(relay.pending_logins) > 1:
+                        await asyncio.sleep(0.01)
+            stays.close()
+
+    asyncio.run(play())
+
+
 async def _rest(reader: asyncio.StreamReader) -> bytes:
     """What still comes before the end, in good order or not."""
     try:

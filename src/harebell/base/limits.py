@@ -761,6 +761,8 @@ RELAY_CONNECT_SECONDS = 2.0
 """Time that the owner has to accept a connection that is passed on to it."""
 RELAY_RETRY_SECONDS = 0.05
 """Time before a standby tries that again at first; it doubles up to a second."""
+RELAY_LOOK_SECONDS = 0.5
+"""Time between two looks whether clients that wait for an owner have left."""
 RELAY_END_SECONDS = 10.0
 """Time for a peer to read the rest, after the other one has gone."""
 RELAY_ENDED_SECONDS = 1.0

@@ -25,6 +25,7 @@ from harebell.server.cluster.link import Header, LinkError, attach, open_link
 from harebell.server.cluster.recording import Recorder
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.net.elsewhere import RecordedProtocol
+from harebell.server.net.left import Watch, has_left
 from harebell.server.net.relay_side import RelaySide, pair
 
 SERVICE = "amqp"
@@ -80,6 +81,7 @@ class HandingOver:
         self._waiting: dict[asyncio.Task[None], RelaySide] = {}
         self._pairs: dict[RelaySide, tuple[int, int]] = {}
         self._looking: asyncio.TimerHandle | None = None
+        self._watch = Watch(self._loop, self._let_go)
 
     @property
     def connections(self) -> int:
@@ -128,6 +130,15 @@ class HandingOver:
         task = self._loop.create_task(self._connect(vhost, peer, near, far, sent))
         self._waiting[task] = near
         task.add_done_callback(lambda done: self._waiting.pop(done, None))
+        self._watch.begin()
+
+    def _let_go(self) -> bool:
+        """Forget the clients that have left; True while others wait."""
+        for task, near in list(self._waiting.items()):
+            link = near.transport.get_extra_info("socket")
+            if link is not None and has_left(link):
+                task.cancel()
+        return bool(self._waiting)
 
     def look(self) -> None:
         """Cut the connections to brokers that are no longer the owners."""
@@ -141,6 +152,7 @@ class HandingOver:
 
     def close(self) -> None:
         """Cut everything."""
+        self._watch.end()
         for task, near in list(self._waiting.items()):
             task.cancel()
             near.transport.abort()

@@ -35,6 +35,7 @@ from harebell.front.common.pending_logins import PendingLogins
 from harebell.server.net.acceptor import Acceptor
 from harebell.server.net.asked_address import Asked
 from harebell.server.net.handed_sockets import HandedSockets
+from harebell.server.net.left import Watch, has_left
 from harebell.server.net.relay_side import RelaySide, pair
 
 
@@ -76,6 +77,7 @@ class Relay:
         self._known = asyncio.Event()
         self._waiting: dict[asyncio.Task[None], tuple[str, socket.socket]] = {}
         self._pairs: set[RelaySide] = set()
+        self._watch = Watch(self._loop, self._let_go)
 
     @property
     def addresses(self) -> list[tuple[str, str, int]]:
@@ -126,6 +128,7 @@ class Relay:
         for task in list(self._waiting):
             task.cancel()
         self._waiting = {}
+        self._watch.end()
         self._cut()
         return HandedSockets(listening, clients)
 
@@ -152,6 +155,16 @@ class Relay:
         task = self._loop.create_task(self._pass_on(scheme, link, number))
         self._waiting[task] = scheme, link
         task.add_done_callback(lambda done: self._waited(done, number))
+        self._watch.begin()
+
+    def _let_go(self) -> bool:
+        """Forget the clients that have left; True while others wait."""
+        for task, (_, link) in list(self._waiting.items()):
+            if has_left(link):
+                del self._waiting[task]
+                task.cancel()
+                link.close()
+        return bool(self._waiting)
 
     def _waited(self, task: asyncio.Task[None], number: int) -> None:
         self._waiting.pop(task, None)
@@ -168,6 +181,11 @@ class Relay:
             link.close()
             self._say_why(scheme)
             return
+        except asyncio.CancelledError:
+            # The connection to the owner may be there already.
+            if far.transport is not None:
+                far.transport.abort()
+            raise
         self._said = ""
         task = asyncio.current_task()
         if task is None or self._waiting.pop(task, None) is None:
