@@ -11,7 +11,8 @@ AMQP 0-10, where flags mark the first and the last frame of the segment:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 
 _BODY = b"\x03"
 _END = b"\xce"
@@ -45,6 +46,10 @@ class BodyFrames:
 
     def take(self, byte_count: int) -> bytes:
         """Return the next frames: as many as fit in that many bytes, and at least one."""
+        return b"".join(self.take_parts(byte_count))
+
+    def take_parts(self, byte_count: int) -> list[bytes | memoryview]:
+        """Return them without copying the body."""
         found: list[bytes | memoryview] = []
         size = 0
         while self._at < len(self._body):
@@ -55,11 +60,51 @@ class BodyFrames:
             self._append(found, part)
             self._at += len(part)
             self.left -= len(part) + self.OVERHEAD
-        return b"".join(found)
+        return found
 
     def _append(self, found: list[bytes | memoryview], part: memoryview) -> None:
         """Append one frame."""
         found += (_BODY + self._channel + len(part).to_bytes(4), part, _END)
+
+
+class ScatteredFrames(BodyFrames):
+    """As `BodyFrames`, for a body that is in several places.
+
+    Args:
+        channel: the channel number.
+        parts: of the body, in order.
+        limit: most bytes of it in one frame.
+    """
+
+    __slots__ = ("_missing", "_parts")
+
+    def __init__(self, channel: int, parts: Sequence[bytes], limit: int) -> None:
+        super().__init__(channel, b"", limit)
+        self._parts = deque(memoryview(part) for part in parts if part)
+        self._missing = sum(len(part) for part in self._parts)
+        self.left = self._missing + -(-self._missing // limit) * self.OVERHEAD
+
+    def take_parts(self, byte_count: int) -> list[bytes | memoryview]:
+        """Return them without copying the body."""
+        found: list[bytes | memoryview] = []
+        size = 0
+        while self._missing:
+            frame = min(self._missing, self._limit)
+            size += frame + self.OVERHEAD
+            if found and size > byte_count:
+                break
+            self._missing -= frame
+            self.left -= frame + self.OVERHEAD
+            found.append(_BODY + self._channel + frame.to_bytes(4))
+            while frame:
+                part = self._parts.popleft()
+                if len(part) > frame:
+                    self._parts.appendleft(part[frame:])
+                    part = part[:frame]
+                found.append(part)
+                frame -= len(part)
+            found.append(_END)
+        return found
 
 
 class SegmentFrames(BodyFrames):

@@ -287,6 +287,10 @@ CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes on its own."""
 CLIENT_CHUNK_BYTES = 262_144
 """Bytes of a large content that the client encodes and writes at once; they stay in the cache."""
+CLIENT_GATHER_BYTES = 65_536
+"""Contents of so many bytes or more are gathered from their frames into one place..."""
+CLIENT_GATHER_MAX = 16_777_216
+"""...and of so many at most: for larger ones no memory is reserved before they come."""
 ROWS_PER_PUBLISH_BYTES = 1_048_576
 """Bytes of rows that are encoded at once."""
 BULK_READS_AHEAD = 4

@@ -32,6 +32,10 @@ cdef class FrameScanner:
     cdef Properties _last_properties
     cdef FrameSink _diverted
     cdef int _diverted_channel
+    cdef int _gather_channel
+    cdef bytes _gathered
+    cdef Py_ssize_t _gathered_bytes
+    cdef Py_ssize_t _frame_left
 
     cpdef int let_go(self) except -1
     cpdef int feed(self, object data) except -1
@@ -51,3 +55,7 @@ cdef class FrameScanner:
                             Properties properties, bytes body) except -1
     cdef Properties _properties(self, const unsigned char* p, Py_ssize_t n)
     cpdef int divert(self, int channel, FrameSink sink) except -1
+    cpdef int gather(self, int channel, Py_ssize_t size) except -1
+    cdef bint _gathers(self, const unsigned char* p, Py_ssize_t size) noexcept
+    cdef Py_ssize_t _gather(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef int _let_gathered_go(self) except -1

@@ -118,6 +118,9 @@ class FrameScanner:
         self._last_properties = Properties(b"\0\0")
         self._diverted = sink
         self._diverted_channel = -1
+        self._gather_channel = -1
+        self._gathered = bytearray()
+        self._gather_size = 0
 
     def divert(self, channel: int, sink: FrameSink | None) -> int:
         """Hand whole deliveries of one channel to another sink, or to the usual one again.
@@ -132,18 +135,35 @@ class FrameScanner:
         self._diverted_channel = channel
         return 0
 
+    def gather(self, channel: int, size: int) -> int:
+        """Pass the body frames of a channel's next content as one payload, copied once.
+
+        A frame that is longer than what is missing comes after what was gathered until then.
+
+        Args:
+            channel: the channel; without effect if another one's content is gathered.
+            size: of the whole body.
+        """
+        if self._gather_channel < 0 and size > 0:
+            self._gathered = bytearray()
+            self._gather_size = size
+            self._gather_channel = channel
+        return 0
+
     def let_go(self) -> int:
         """Nothing more comes: forget the sink, which may have this scanner, and what is kept."""
         self.stopped = True
         self._sink = self._diverted = FrameSink()
         self._rest = bytearray()
         self._held = b""
+        self._gathered = bytearray()
+        self._gather_channel = -1
         return 0
 
     @property
     def buffered(self) -> int:
-        """Octets of an incomplete frame or content that are kept until the rest comes."""
-        return len(self._rest) + len(self._held)
+        """Octets of incomplete frames and contents that are kept until the rest comes."""
+        return len(self._rest) + len(self._held) + len(self._gathered)
 
     def feed(self, data: bytes | bytearray | memoryview) -> int:
         """Scan what has arrived.
@@ -262,7 +282,7 @@ class FrameScanner:
                 break
             if used == 0:
                 channel = int.from_bytes(data[at + 1 : at + 3])
-                self._sink.frame(kind, channel, data[at + _HEAD : at + _HEAD + size])
+                self._frame(kind, channel, data[at + _HEAD : at + _HEAD + size])
                 used = size + FRAME_OVERHEAD_BYTES
             at += used
             if self.work.frame():
@@ -272,6 +292,20 @@ class FrameScanner:
             if self.hold:
                 return at
         return at
+
+    def _frame(self, kind: int, channel: int, payload: bytes) -> None:
+        """Pass on a frame, or gather it."""
+        if kind == BODY and channel == self._gather_channel:
+            fits = len(self._gathered) + len(payload) <= self._gather_size
+            if fits:
+                self._gathered += payload
+            if not fits or len(self._gathered) == self._gather_size:
+                self._gather_channel = -1
+                whole, self._gathered = bytes(self._gathered), bytearray()
+                self._sink.frame(BODY, channel, whole)
+            if fits:
+                return
+        self._sink.frame(kind, channel, payload)
 
     def _frame_size(self, data: bytes, at: int) -> int:
         size = int.from_bytes(data[at + 3 : at + 7])

@@ -100,6 +100,7 @@ cdef class FrameScanner:
         self._last_properties = Properties(b"\0\0")
         self._diverted = sink
         self._diverted_channel = -1
+        self._gather_channel = -1
 
     cpdef int divert(self, int channel, FrameSink sink) except -1:
         """Pass whole deliveries of one channel to another sink; see the twin."""
@@ -107,9 +108,20 @@ cdef class FrameScanner:
         self._diverted_channel = channel
         return 0
 
+    cpdef int gather(self, int channel, Py_ssize_t size) except -1:
+        """Pass the body frames of a content as one payload; see the twin."""
+        if self._gather_channel < 0 and size > 0:
+            self._gathered = PyBytes_FromStringAndSize(NULL, size)
+            self._gathered_bytes = 0
+            self._gather_channel = channel
+        return 0
+
     cpdef int let_go(self) except -1:
         """Forget the sink and the kept input; see the twin."""
         self.stopped = True
+        self._gathered = None
+        self._gather_channel = -1
+        self._frame_left = 0
         self._sink = self._diverted = FrameSink()
         self._rest = None
         self._held = None
@@ -117,8 +129,9 @@ cdef class FrameScanner:
 
     @property
     def buffered(self):
-        """Return the size of the incomplete frame or content that is kept."""
+        """Return the size of the incomplete frames and contents that are kept."""
         cdef Py_ssize_t kept = 0 if self._rest is None else len(self._rest)
+        kept += self._gathered_bytes if self._gather_channel >= 0 else 0
         return kept if self._held is None else kept + len(self._held)
 
     cpdef int feed(self, object data) except -1:
@@ -144,8 +157,13 @@ cdef class FrameScanner:
         try:
             start = <const unsigned char*>view.buf
             length = view.len
-            while self._rest is not None and length and not self.hold:
-                used = self._finish_rest(start, length)
+            while length and not self.hold:
+                if self._frame_left:
+                    used = self._gather(start, length)
+                elif self._rest is not None:
+                    used = self._finish_rest(start, length)
+                else:
+                    break
                 start += used
                 length -= used
             if self.hold:
@@ -159,6 +177,38 @@ cdef class FrameScanner:
         finally:
             PyBuffer_Release(&view)
         return 0
+
+    cdef bint _gathers(self, const unsigned char* p, Py_ssize_t size) noexcept:
+        """True if a frame belongs to the content that is gathered, and fits into it."""
+        return (p[0] == BODY and <int>u16(p + 1) == self._gather_channel
+                and size <= PyBytes_GET_SIZE(self._gathered) - self._gathered_bytes)
+
+    cdef Py_ssize_t _gather(self, const unsigned char* data, Py_ssize_t length) except -1:
+        """Take more of the frame that is gathered, up to its end; return the bytes used."""
+        cdef Py_ssize_t used = min(length, self._frame_left - 1)
+        memcpy(PyBytes_AS_STRING(self._gathered) + self._gathered_bytes, data, used)
+        self._gathered_bytes += used
+        self._frame_left -= used
+        if used == length:
+            return used
+        if data[used] != END:
+            raise ProtocolError(
+                501, f"type {BODY}, all octets = <<>>: {{invalid_frame_end_marker,{data[used]}}}")
+        self._frame_left = 0
+        if self._gathered_bytes == PyBytes_GET_SIZE(self._gathered):
+            self._let_gathered_go()
+        self._count()
+        return used + 1
+
+    cdef int _let_gathered_go(self) except -1:
+        """Pass on what is gathered."""
+        cdef int channel = self._gather_channel
+        cdef bytes payload = self._gathered
+        self._gather_channel = -1
+        self._gathered = None
+        if self._gathered_bytes < PyBytes_GET_SIZE(payload):
+            payload = payload[:self._gathered_bytes]
+        return self._sink.frame(BODY, channel, payload)
 
     cdef int _keep(self, const unsigned char* data, Py_ssize_t length) except -1:
         """Keep input until the sink no longer holds it."""
@@ -203,6 +253,8 @@ cdef class FrameScanner:
         size = u32(p + 3)
         if size > self.frame_max - OVERHEAD + FUDGE:
             # Too large: `_scan` refuses it, and needs no more bytes for that.
+            return have
+        if self._gather_channel >= 0 and self._gathers(p, size):
             return have
         if have < size + OVERHEAD:
             return size + OVERHEAD
@@ -264,6 +316,15 @@ cdef class FrameScanner:
                 raise ProtocolError(
                     501, f"type {p[0]}, all octets = <<>>: "
                     f"{{frame_too_large,{size},{self.frame_max - OVERHEAD}}}")
+            if self._gather_channel >= 0 and self._gathers(p, size):
+                self._frame_left = size + 1
+                at += HEAD
+                at += self._gather(p + HEAD, length - at)
+                if self.stopped:
+                    return length
+                if self.hold or self._frame_left:
+                    return at
+                continue
             if length - at < size + OVERHEAD:
                 break
             if p[HEAD + size] != END:
@@ -296,6 +357,9 @@ cdef class FrameScanner:
                     if self.hold:
                         return at
                     continue
+            if p[0] == BODY and channel == self._gather_channel:
+                # It is longer than what is missing. The sink says so.
+                self._let_gathered_go()
             self._sink.frame(p[0], channel,
                              PyBytes_FromStringAndSize(<const char*>p + HEAD, size))
             at += size + OVERHEAD

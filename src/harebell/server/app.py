@@ -27,6 +27,7 @@ from harebell.base import impl, limits
 from harebell.base.chooser import Chooser
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
+from harebell.base.heap import keep_heap
 from harebell.base.histogram import LAG_SECONDS, Histogram
 from harebell.base.work import Work
 from harebell.front.arrival import Arrival
@@ -51,7 +52,7 @@ from harebell.server.http.listening import HttpListener
 from harebell.server.http.serving import serve_http
 from harebell.server.logs.logger import Logger, PublishedLog
 from harebell.server.logs.outputs import log_paths
-from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
+from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new
 from harebell.server.metrics.serving import serve_metrics
 from harebell.server.metrics.source import Source
 from harebell.server.net.connection import ServerProtocol

@@ -1,8 +1,7 @@
 """Tune the C library's allocator and the interpreter's garbage collector for a broker.
 
-The allocator: the buffers of a turn have a few hundred KiB. By default glibc maps and unmaps each
-of them, which costs a page fault for every page, so freed memory is kept up to a limit. glibc never
-returns freed memory that lies below memory in use; `Trimmer` returns it when the load has ended.
+The allocator keeps freed memory up to a limit (`harebell.base.heap`). glibc never returns freed
+memory that lies below memory in use; `Trimmer` returns it when the load has ended.
 
 The collector: reference counts free nearly everything in a broker, because a connection breaks its
 cycles when it ends. A collection still visits every live object. It is kept to small pieces, so
@@ -20,22 +19,8 @@ from harebell.base.limits import (
     COLLECT_OLD_COLLECTIONS,
     COLLECT_YOUNG_OBJECTS,
     HEAP_KEEP_BYTES,
-    HEAP_MAP_BYTES,
     HEAP_TRIM_BYTES,
 )
-
-_TRIM_THRESHOLD = -1
-_MMAP_THRESHOLD = -3
-
-
-def keep_heap() -> bool:
-    """Make malloc keep freed memory up to a limit; False if the C library has no mallopt."""
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError):
-        return False
-    done = mallopt(_TRIM_THRESHOLD, HEAP_KEEP_BYTES) and mallopt(_MMAP_THRESHOLD, HEAP_MAP_BYTES)
-    return bool(done)
 
 
 class Trimmer:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from harebell.base.body_frames import BodyFrames, SegmentFrames, encoded
+from harebell.base.body_frames import BodyFrames, ScatteredFrames, SegmentFrames, encoded
 
 BODY = bytes(range(256)) * 4
 
@@ -47,3 +49,12 @@ def test_pieces_are_whole_frames_and_add_up(kind: type[BodyFrames], octets: int)
 def test_parts_of_an_output_become_one() -> None:
     assert encoded([b"a", BodyFrames(1, b"xy", 9), b"b"]) == b"a\x03\0\x01\0\0\0\x02xy\xceb"
     assert encoded([]) == b""
+
+
+@pytest.mark.parametrize("octets", [1, 100, 129, 300, 10_000])
+def test_a_body_in_several_places_has_the_frames_of_one_in_one_place(octets: int) -> None:
+    cuts = [0, 1, 1, 90, 250, 251, len(BODY)]
+    parts = [BODY[first:end] for first, end in pairwise(cuts)]
+    scattered, whole = ScatteredFrames(3, parts, 100), BodyFrames(3, BODY, 100)
+    assert scattered.left == whole.left
+    assert in_pieces(scattered, octets) == in_pieces(whole, octets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -381,6 +382,54 @@ def test_what_was_remembered_of_the_last_publish_is_not_mixed_up(module: Any) ->
     for exchange, key in routes:
         scan.feed(o.publish(exchange=exchange, key=key))
     assert [(call[3].encode(), call[4].encode()) for call in sink.calls] == routes
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.integers(1, 40), st.lists(st.integers(0, 9), max_size=8))
+def test_the_frames_of_a_gathered_content_come_as_one_however_they_are_cut(
+    data: st.DataObject, size: int, sizes: list[int]
+) -> None:
+    sent = b"".join(o.frame(3, 1, bytes([number]) * size) for number, size in enumerate(sizes))
+    sent += o.frame(8, 0, b"") + o.frame(3, 2, b"other") + o.frame(3, 1, b"x" * 50)
+    parts = data.draw(o.cut(st.just(sent)))
+    found = []
+    for module in (USED, TWIN):
+        scan, sink = scanner(module, client=True)
+        scan.gather(1, size)
+        for part in parts:
+            scan.feed(part)
+        found.append((sink.calls, scan.buffered))
+    assert found[0] == found[1]
+    assert found[0][1] == 0
+    own = [call[3] for call in found[0][0] if call[:3] == ("frame", 3, 1)]
+    assert b"".join(own) == b"".join(
+        bytes([number]) * size for number, size in enumerate(sizes)
+    ) + (b"x" * 50)
+    if sum(sizes) >= size and size in accumulate(sizes):
+        assert len(own[0]) == size
+
+
+@BOTH
+def test_a_gathered_frame_without_its_end_is_refused(module: Any) -> None:
+    scan, sink = scanner(module, client=True)
+    scan.gather(1, 5)
+    found = outcome(scan.feed, o.frame(3, 1, b"abcde")[:-1] + b"!")
+    text = "type 3, all octets = <<>>: {invalid_frame_end_marker,33}"
+    assert found == ("raises", 501, text, 0, 0)
+    assert sink.calls == []
+
+
+@BOTH
+def test_a_sink_that_holds_gets_the_rest_of_a_gathered_content_later(module: Any) -> None:
+    scan, sink = scanner(module, client=True)
+    scan.gather(1, 6)
+    sink.on_call = lambda _: setattr(scan, "hold", True)
+    scan.feed(o.frame(8, 0, b"") + o.frame(3, 1, b"abc"))
+    scan.feed(o.frame(3, 1, b"def"))
+    assert sink.calls == [("frame", 8, 0, b"")]
+    scan.hold = False
+    scan.feed(b"")
+    assert sink.calls[1:] == [("frame", 3, 1, b"abcdef")]
 
 
 def test_a_sink_has_to_answer_every_call() -> None:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from harebell.base.heap import keep_heap
 from harebell.base.limits import COLLECT_MIDDLE_COLLECTIONS, COLLECT_YOUNG_OBJECTS, HEAP_TRIM_BYTES
-from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
+from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new
 
 
 def faults() -> int:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.body_frames import ScatteredFrames
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
 from harebell.base.limits import (
     BULK_BYTES,
@@ -18,6 +20,8 @@ from harebell.base.limits import (
     BULK_READS_WAITING,
     BULK_ROWS,
     BULK_SCAN_BYTES,
+    FRAME_OVERHEAD_BYTES,
+    LONG_BODY_BYTES,
     OUTPUT_HIGH_BYTES,
 )
 from harebell.base.message import FAMILY_09, Message, Properties
@@ -28,8 +32,9 @@ from harebell.kernels.batches import BatchBuilder
 from harebell.model.filter import FilterError
 from harebell.model.resource import precondition, rendered
 from harebell.wire.arrow.columns import ArrowSelection, selection
-from harebell.wire.arrow.encode import compressor, record_batch
+from harebell.wire.arrow.encode import compressor, record_batch_parts
 from harebell.wire.v09.bulk import CLASS, READ, BulkBatch, BulkRead, BulkSpan, BulkSpanOk
+from harebell.wire.v09.frames import HEADER, METHOD
 from harebell.wire.v09.header_texts import count_of, headers_of, json_of
 
 if TYPE_CHECKING:
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 _NO_PROPERTIES = Properties(b"\0\0")
+_HEADER = Struct(">HHQH")
+"""A content header: the class, a weight of zero, the size of the body, and no properties."""
 _KEY = "routing-key"
 _PREFIX = "routing-key-prefix"
 _SINCE = "since"
@@ -136,7 +143,6 @@ def _answer(channel: Channel, method: BulkRead) -> None:
     Raises:
         Refusal: the read is invalid.
     """
-    connection = channel.connection
     queue = find_readable(channel, method.queue)
     _check_generation(queue, method.generation)
     thing = rendered("queue", queue.name, queue.vhost)
@@ -171,9 +177,23 @@ def _answer(channel: Channel, method: BulkRead) -> None:
         )
     lost = builder.lost
     rows, nodes, buffers = builder.finish()
-    content = Message("", "", _NO_PROPERTIES, record_batch(rows, nodes, buffers, compress))
-    payload = connection.spec.encode(BulkBatch(next=follows, rows=rows, lost=lost))
-    connection.out.content(channel.number, payload, content, connection.frame_max, CLASS)
+    parts = record_batch_parts(rows, nodes, buffers, compress)
+    _send(channel, BulkBatch(next=follows, rows=rows, lost=lost), parts)
+
+
+def _send(channel: Channel, method: BulkBatch, parts: list[bytes]) -> None:
+    """Send a batch; a large one is framed when it is written, and not copied before."""
+    connection, number = channel.connection, channel.number
+    payload = connection.spec.encode(method)
+    size = sum(map(len, parts))
+    if size < LONG_BODY_BYTES:
+        content = Message("", "", _NO_PROPERTIES, b"".join(parts))
+        connection.out.content(number, payload, content, connection.frame_max, CLASS)
+    else:
+        connection.out.frame(METHOD, number, payload)
+        connection.out.frame(HEADER, number, _HEADER.pack(CLASS, 0, size, 0))
+        limit = connection.frame_max - FRAME_OVERHEAD_BYTES
+        connection.out.postpone(ScatteredFrames(number, parts, limit))
     connection.touch()
 
 

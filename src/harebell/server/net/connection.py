@@ -354,7 +354,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         for _ in range(WRITE_PIECES_PER_TURN):
             if self._full or not self._rest.left:
                 return
-            transport.write(self._rest.take(WRITE_PIECE_BYTES))
+            transport.writelines(self._rest.take(WRITE_PIECE_BYTES))
         if self._rest.left and not self._full and not self._going_on:
             self._going_on = True
             self._app.loop.call_soon(self._next_pieces)

@@ -29,18 +29,20 @@ class LongOutput:
             self.left += len(part)
             self._parts.append(memoryview(part))
 
-    def take(self, byte_count: int) -> bytes | memoryview:
+    def take(self, byte_count: int) -> list[bytes | memoryview]:
         """Take about `byte_count` bytes of the first part; frames of a body are not split."""
         first = self._parts[0]
-        piece: bytes | memoryview
+        pieces: list[bytes | memoryview]
         if isinstance(first, BodyFrames):
-            piece = first.take(byte_count)
+            before = first.left
+            pieces = first.take_parts(byte_count)
             rest = first.left
         else:
-            piece = first[:byte_count]
+            before = len(first)
+            pieces = [first[:byte_count]]
             self._parts[0] = first[byte_count:]
-            rest = len(first) - len(piece)
+            rest = max(before - byte_count, 0)
         if not rest:
             self._parts.popleft()
-        self.left -= len(piece)
-        return piece
+        self.left -= before - rest
+        return pieces

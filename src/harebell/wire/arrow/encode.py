@@ -56,7 +56,14 @@ def schema_message(columns: Iterable[ArrowColumn]) -> bytes:
 
 
 def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress | None) -> bytes:
-    """Return the message of a record batch.
+    """Return the message of a record batch; see `record_batch_parts`."""
+    return b"".join(record_batch_parts(rows, nodes, buffers, compress))
+
+
+def record_batch_parts(
+    rows: int, nodes: Nodes, buffers: Buffers, compress: Compress | None
+) -> list[bytes]:
+    """Return the message of a record batch in parts, in which the buffers are not copied.
 
     Args:
         rows: number of rows.
@@ -95,7 +102,7 @@ def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress |
     }
     if compress is not None:
         fields[3] = FlatTable({0: Scalar("b", _LZ4_FRAME), 1: Scalar("b", 0)})
-    return b"".join([_message(_RECORD_BATCH, FlatTable(fields), at), *body])
+    return [_message(_RECORD_BATCH, FlatTable(fields), at), *body]
 
 
 def compressor(name: str) -> Compress | None:

@@ -16,7 +16,7 @@ def test_parts_are_taken_in_order_and_in_pieces() -> None:
     assert left == 250 + BodyFrames(1, body, 92).left + 1
     pieces = []
     while output.left:
-        pieces.append(bytes(output.take(100)))
+        pieces.append(b"".join(output.take(100)))
         left -= len(pieces[-1])
         assert output.left == left
     assert max(map(len, pieces)) == 100

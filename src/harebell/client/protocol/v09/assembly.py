@@ -26,15 +26,18 @@ class ContentAssembly:
 
     Args:
         method: the method that announced it.
+
+    Attributes:
+        missing: bytes of its body that have not come yet.
     """
 
-    __slots__ = ("_chunks", "_kind", "_missing", "method", "properties")
+    __slots__ = ("_chunks", "_kind", "method", "missing", "properties")
 
     def __init__(self, method: m.Method) -> None:
         self.method = method
         self.properties: Properties | None = None
         self._kind = _BULK if isinstance(method, BulkBatch) else _BASIC
-        self._missing = 0
+        self.missing = 0
         self._chunks: list[bytes] = []
 
     def header(self, payload: bytes) -> bool:
@@ -47,11 +50,11 @@ class ContentAssembly:
             raise ProtocolError(505, "a content has two headers")
         if len(payload) < _HEADER_FIXED or payload[:4] != self._kind:
             raise ProtocolError(505, "a content header of another class came")
-        self._missing = int.from_bytes(payload[4:12])
-        if self._missing > BODY_HARD_MAX_BYTES:
-            raise ProtocolError(501, f"a content of {self._missing} octets was announced")
+        self.missing = int.from_bytes(payload[4:12])
+        if self.missing > BODY_HARD_MAX_BYTES:
+            raise ProtocolError(501, f"a content of {self.missing} octets was announced")
         self.properties = parse_properties(payload[_HEADER_FIXED:])
-        return self._missing == 0
+        return self.missing == 0
 
     def body(self, payload: bytes) -> bool:
         """Add a piece of the body; True if it is the last.
@@ -61,15 +64,15 @@ class ContentAssembly:
         """
         if self.properties is None:
             raise ProtocolError(505, "a content body came before its header")
-        self._missing -= len(payload)
-        if self._missing < 0:
+        self.missing -= len(payload)
+        if self.missing < 0:
             raise ProtocolError(501, "a content body is longer than its header said")
         self._chunks.append(payload)
-        return self._missing == 0
+        return self.missing == 0
 
     def take(self) -> tuple[Properties, bytes]:
         """Return the properties and the body of a complete content."""
         assert self.properties is not None, "a content is complete without a header"
-        assert self._missing == 0, "a content is taken before its end"
+        assert self.missing == 0, "a content is taken before its end"
         body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         return self.properties, body

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from harebell.base.errors import ProtocolError
+from harebell.base.limits import CLIENT_GATHER_BYTES, CLIENT_GATHER_MAX
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
 from harebell.client.errors import (
@@ -376,6 +377,8 @@ class CoreChannel(Verbs):
         if content is None:
             raise ProtocolError(505, "a content frame came where a method was expected")
         if not (content.header(payload) if kind == HEADER else content.body(payload)):
+            if kind == HEADER and CLIENT_GATHER_BYTES <= content.missing <= CLIENT_GATHER_MAX:
+                self._host.scanner.gather(self.number, content.missing)
             return
         self._assembly = None
         self._host.scanner.pending -= 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from harebell.base.heap import keep_heap
 from harebell.client.errors import (
     ChannelClosed,
     Fenced,
@@ -154,6 +155,7 @@ class PartitionRows:
     def _fetched(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
         if not partition.ranges:
             return
+        keep_heap()
         key = self.ordering_key
         with task_connection(partition.url, self.connecting) as connection:
             for one in partition.ranges:

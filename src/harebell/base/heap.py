@@ -1,0 +1,27 @@
+"""Keep freed memory: the setting of the C library's allocator for processes with large buffers.
+
+By default glibc maps and unmaps a buffer of a few hundred KiB or more, which costs a page fault for
+each of its pages, every time. Processes that make one such buffer after the other keep the memory:
+a broker, and a task of Spark that reads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+from harebell.base.limits import HEAP_KEEP_BYTES, HEAP_MAP_BYTES
+
+_TRIM_THRESHOLD = -1
+_MMAP_THRESHOLD = -3
+
+
+@cache
+def keep_heap() -> bool:
+    """Make malloc keep freed memory up to a limit; False if the C library has no mallopt."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    done = mallopt(_TRIM_THRESHOLD, HEAP_KEEP_BYTES) and mallopt(_MMAP_THRESHOLD, HEAP_MAP_BYTES)
+    return bool(done)
