@@ -21,6 +21,11 @@ from tests.running import command, environment
 LEASE_MS = 1_000
 """Short, so that fail-overs are; commits of a loaded machine still fit into a quarter of it."""
 SERVE_SECONDS = 60.0
+SMALL_GENERATIONS = """
+from harebell.server.postgresql import log_writer
+log_writer.GENERATION_BYTES = log_writer.DEAD_MAX_BYTES = 200_000
+"""
+"""For `planted`: generations of the log end and are removed all the time, as after a day."""
 _FRAME_HEADER = 7
 _HEADER = b"AMQP\x00\x00\x09\x01"
 _POLL_SECONDS = 0.005

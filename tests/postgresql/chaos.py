@@ -32,7 +32,7 @@ from random import Random
 from types import TracebackType
 
 from tests.patience import eventually
-from tests.postgresql.brokers import LEASE_MS, StoreBroker, owner_of
+from tests.postgresql.brokers import LEASE_MS, SMALL_GENERATIONS, StoreBroker, owner_of
 from tests.postgresql.history import History
 from tests.postgresql.servers import PostgresServer
 from tests.relay import Relay
@@ -122,7 +122,7 @@ class Chaos:
             between = self.relays[name] = Relay(self.primary.port)
             self._stack.callback(between.close)
             url = self.primary.url(_DATABASE, port=between.port)
-            plan = planted if name == "a" else ""
+            plan = SMALL_GENERATIONS + (planted if name == "a" else "")
             flags = ["--durability=replicated"]
             broker = self._stack.enter_context(StoreBroker(name, url, flags, planted=plan))
             self.brokers.append(broker)

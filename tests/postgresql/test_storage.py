@@ -16,7 +16,7 @@ import pytest
 from harebell.client import blocking
 from harebell.server.control.client import ask_command
 from tests.patience import eventually
-from tests.postgresql.brokers import StoreBroker, owner_of
+from tests.postgresql.brokers import SMALL_GENERATIONS, StoreBroker, owner_of
 from tests.postgresql.history import History
 from tests.postgresql.servers import SUPERUSER, USER, PostgresServer, fresh_database
 from tests.relay import relay
@@ -187,16 +187,10 @@ def test_names_of_vhosts_may_have_any_character(postgresql: PostgresServer, data
                 assert "do not know vhost" not in broker.log
 
 
-_SMALL_GENERATIONS = """
-from harebell.server.postgresql import log_writer
-log_writer.GENERATION_BYTES = log_writer.DEAD_MAX_BYTES = 200_000
-"""
-
-
 def test_a_store_can_be_opened_after_its_first_generation_was_removed(
     postgresql: PostgresServer, database: str
 ) -> None:
-    with StoreBroker("a", postgresql.url(database), planted=_SMALL_GENERATIONS) as broker:
+    with StoreBroker("a", postgresql.url(database), planted=SMALL_GENERATIONS) as broker:
         # Each life ends with a note in the definitions, and the next one begins with their image:
         # both are in one generation, and the image before them in one that goes.
         for _ in range(4):
