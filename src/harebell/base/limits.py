@@ -777,6 +777,8 @@ LINK_LINE_BYTES = 65_536
 """Longest line of that handshake."""
 LINK_HANDSHAKES = 256
 """Most connections at the cluster port that have not proven that they know the secret."""
+LINK_YOUNG_SECONDS = 0.25
+"""Age of one of these from which it makes room for a new one."""
 LOCAL_CLIENT_BYTES = 65_536
 """The longest message with a client for another process of this machine; a longer one goes over
 the cluster port."""

@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import LINK_HANDSHAKES, LINK_LINE_BYTES, LINK_SECONDS
+from harebell.base.limits import LINK_HANDSHAKES, LINK_LINE_BYTES, LINK_SECONDS, LINK_YOUNG_SECONDS
 from harebell.server.cluster.link_tls import LinkTls, fingerprint_of
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.net.acceptor import Acceptor, bound, cut
@@ -146,7 +146,7 @@ class ClusterListener:
         self._tls = tls
         self._report = report
         self._full = False
-        self._greeting: dict[asyncio.Task[None], str] = {}
+        self._greeting: dict[asyncio.Task[None], tuple[str, float]] = {}
         self._acceptor: Acceptor | None = None
 
     async def listen(self, host: str, port: int) -> None:
@@ -191,8 +191,9 @@ class ClusterListener:
 
     def _accepted(self, link: socket.socket) -> None:
         full = len(self._greeting) >= LINK_HANDSHAKES
-        if full:
-            self._cut_oldest(warns=not self._full)
+        if full and not self._makes_room(warns=not self._full):
+            link.close()
+            return
         self._full = full
         try:
             host, port = link.getpeername()[:2]
@@ -200,25 +201,28 @@ class ClusterListener:
             link.close()  # it has gone
             return
         task = self._loop.create_task(self._greet(link, joined(host, port)))
-        self._greeting[task] = host
+        self._greeting[task] = host, self._loop.time()
         task.add_done_callback(lambda done: self._greeting.pop(done, None))
 
-    def _cut_oldest(self, *, warns: bool) -> None:
-        """Cut the oldest handshake of the address with the most.
+    def _makes_room(self, *, warns: bool) -> bool:
+        """Cut the oldest handshake of the address with the most; False if it is a young one.
 
         A broker needs milliseconds for its own, so a stranger who opens more and more connections
-        keeps no broker out.
+        keeps no broker out. When all clients of a broker come at once, none of theirs is cut.
         """
-        host, count = Counter(self._greeting.values()).most_common(1)[0]
-        oldest = next(task for task, each in self._greeting.items() if each == host)
-        del self._greeting[oldest]
-        oldest.cancel()
-        if warns:
+        host, count = Counter(host for host, _ in self._greeting.values()).most_common(1)[0]
+        oldest = next(task for task, (each, _) in self._greeting.items() if each == host)
+        makes = self._loop.time() - self._greeting[oldest][1] >= LINK_YOUNG_SECONDS
+        if makes:
+            del self._greeting[oldest]
+            oldest.cancel()
+        if warns and makes:
             self._report(
                 "warning",
                 f"{LINK_HANDSHAKES} connections at the cluster port have not proven that they "
                 f"belong to the cluster, {count} of them from {host}: the oldest of these are cut",
             )
+        return makes
 
     async def _greet(self, link: socket.socket, caller: str) -> None:
         """Do the handshake of a connection, and give it to its service."""

@@ -289,7 +289,11 @@ def test_strangers_in_their_handshakes_keep_no_broker_out(monkeypatch: pytest.Mo
                 silent.append(socket.create_connection(("127.0.0.1", there.listener.port)))
                 silent[-1].settimeout(60)
                 assert await asyncio.to_thread(silent[-1].recv, 100)
-            # Brokers are let in meanwhile, and one line says what strangers do.
+            with pytest.raises(LinkError):
+                await talk(there.address)
+            await asyncio.sleep(limits.LINK_YOUNG_SECONDS)
+            monkeypatch.setattr(link, "LINK_YOUNG_SECONDS", 0.0)
+            # Brokers are let in now, and one line says what strangers do.
             for number in range(3):
                 assert await talk(there.address) == b"hello"
                 assert await asyncio.to_thread(silent[number].recv, 100) == b""
