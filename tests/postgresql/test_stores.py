@@ -195,6 +195,25 @@ def test_clients_that_are_passed_on_are_counted(pair: tuple[Machine, Machine]) -
         assert sum(one.overview(each)["connections_waiting"] for each in (1, 2)) == 0
 
 
+def test_a_process_that_hangs_keeps_no_client_from_its_machine(
+    pair: tuple[Machine, Machine],
+) -> None:
+    one, two = pair
+    _wait_for_standby(one, 2)
+    one.ask("cluster.move", name="two", store=2)
+    two.wait("standby", "running")
+    one.wait("running", "standby")
+    pid = one.overview(1)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        two.wait("running")
+        # The other process of the machine passes them on.
+        assert eventually(lambda: _opens(one.amqp()), 30.0), one.log
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    one.wait("standby")
+
+
 def test_vhosts_that_are_made_at_the_same_time_are_known_at_once(machine: Machine) -> None:
     api = Api(machine.management_port)
 

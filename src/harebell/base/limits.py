@@ -782,6 +782,10 @@ LINK_YOUNG_SECONDS = 0.25
 LOCAL_CLIENT_BYTES = 65_536
 """The longest message with a client for another process of this machine; a longer one goes over
 the cluster port."""
+LOCAL_CLIENT_SIGN_SECONDS = 0.5
+"""Time between two signs that a process takes clients from the others of its machine."""
+LOCAL_CLIENT_GONE_SECONDS = 3.0
+"""Age of the last sign from which the others accept clients themselves."""
 HAND_OVER_BYTES = 327_680
 """What a client may send until connection.open is answered, in a cluster of several stores: all of
 it is kept for the owner of the vhost."""

@@ -18,13 +18,18 @@ import asyncio
 import json
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import LOCAL_CLIENT_BYTES
+from harebell.base.limits import (
+    LOCAL_CLIENT_BYTES,
+    LOCAL_CLIENT_GONE_SECONDS,
+    LOCAL_CLIENT_SIGN_SECONDS,
+)
 from harebell.server.cluster.handed_clients import ProtocolOf, peer_of
 from harebell.server.cluster.handing_over import header_of
 from harebell.server.cluster.link import attach
@@ -72,15 +77,16 @@ def give(path: Path, peer: Peer, transport: asyncio.Transport, sent: bytes) -> b
 
 
 def takes_clients(data_dir: Path) -> bool:
-    """True if the process of a data directory owns a store, and takes clients."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
-        out.setblocking(False)
-        try:
-            # The file of a process that was killed stays; nothing is behind it.
-            out.connect(os.fspath(data_dir / NAME))
-        except OSError:
-            return False
-    return True
+    """True if the process of a data directory owns a store, and takes clients.
+
+    One that was killed or hangs does not: it gives no sign. A clock that was set only lets the
+    others accept clients for a moment.
+    """
+    try:
+        signed = (data_dir / NAME).stat().st_mtime
+    except OSError:
+        return False
+    return abs(time.time() - signed) < LOCAL_CLIENT_GONE_SECONDS
 
 
 class LocalClients:
@@ -113,9 +119,17 @@ class LocalClients:
             os.umask(mask)
         self._socket.setblocking(False)
         self._loop.add_reader(self._socket, self._readable)
+        self._signing = self._loop.call_later(LOCAL_CLIENT_SIGN_SECONDS, self._sign)
+
+    def _sign(self) -> None:
+        """Show the other processes that this one does not hang: see `takes_clients`."""
+        with suppress(OSError):
+            os.utime(self._path)
+        self._signing = self._loop.call_later(LOCAL_CLIENT_SIGN_SECONDS, self._sign)
 
     def close(self) -> None:
         """Take no more clients."""
+        self._signing.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
         with suppress(FileNotFoundError):
