@@ -312,6 +312,16 @@ def test_a_vhost_lives_in_the_store_that_it_is_given(
         machine.ask("vhosts.add", name="v4", store=3)
     with pytest.raises(ControlError, match="there is a vhost 'v3' already"):
         machine.ask("vhosts.add", name="v3", store=1)
+    api = Api(machine.management_port)
+    api.done("PUT", "/api/vhosts/v5", {"store": 2})
+    api.done("PUT", "/api/vhosts/v5", {"store": 2, "description": "d"})
+    assert api.get("/api/vhosts/v5")["store"] == 2
+    answer = api.ask("PUT", "/api/vhosts/v5", {"store": 1})
+    assert (answer.status, answer.json["reason"]) == (
+        400,
+        "vhost 'v5' is in store 2, where it stays",
+    )
+    assert "there is no store 3" in api.ask("PUT", "/api/vhosts/v6", {"store": 3}).json["reason"]
 
 
 def test_users_and_vhosts_survive_a_new_owner(pair: tuple[Machine, Machine]) -> None:

@@ -288,10 +288,12 @@ def put(
     default_queue_type: str | None = None,
     durability: str | None = None,
     tracing: bool | None = None,
+    store: int | None = None,
 ) -> Row:
     """Add a vhost, or change what is given of one.
 
-    The user of the request gets all permissions in a new vhost.
+    The user of the request gets all permissions in a new vhost. In a cluster of several stores it
+    is made in the one that is given.
     """
     if default_queue_type == "undefined":
         default_queue_type = ""  # RabbitMQ writes so that there is none
@@ -299,8 +301,12 @@ def put(
         words = tags.split(",") if isinstance(tags, str) else tags
         tags = [word.strip() for word in words if word.strip()]
     made = name not in context.broker.vhosts
-    change = add if made else set_vhost
-    change(context, name, description, tags, default_queue_type, durability)
+    if made:
+        add(context, name, description, tags, default_queue_type, durability, store)
+    elif store is not None and store != context.store:
+        raise CommandRefused(f"vhost '{name}' is in store {context.store}, where it stays")
+    else:
+        set_vhost(context, name, description, tags, default_queue_type, durability)
     actor = context.actor
     if made and actor is not None and actor is context.users.get(actor.name):
         # The permissions of a user of another backend are that backend's.
