@@ -250,6 +250,26 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten() -> None:
     asyncio.run(play())
 
 
+def test_a_port_that_is_opened_later_is_left_to_others_too() -> None:
+    async def play() -> None:
+        async with _relay(None, seconds=60) as (relay, _):
+            relay.leave_to_others(others=True)
+            relay.listen(
+                Asked("amqp", "127.0.0.1", 0),
+                await bound(asyncio.get_running_loop(), "127.0.0.1", 0),
+            )
+            with closing(socket.create_connection(("127.0.0.1", relay.addresses[1][2]))):
+                for _ in range(10):
+                    await asyncio.sleep(0.01)
+                    assert relay.waiting == 0
+                relay.leave_to_others(others=False)
+                async with asyncio.timeout(30):
+                    while relay.waiting == 0:
+                        await asyncio.sleep(0.01)
+
+    asyncio.run(play())
+
+
 async def _rest(reader: asyncio.StreamReader) -> bytes:
     """What still comes before the end, in good order or not."""
     try:

@@ -71,6 +71,7 @@ class Relay:
         self._limit = limit
         self._report = report
         self._full = False
+        self._left_to_others = False
         self._said = ""
         self._doors: list[tuple[Asked, Acceptor]] = []
         self._owner: Owner | None = None
@@ -101,10 +102,12 @@ class Relay:
     def listen(self, asked: Asked, sockets: list[socket.socket]) -> None:
         """Accept connections from listening sockets."""
         door = Acceptor(self._loop, sockets, lambda link: self._accepted(asked.scheme, link))
+        door.pause(paused=self._left_to_others)
         self._doors.append((asked, door))
 
     def leave_to_others(self, *, others: bool) -> None:
         """Accept no clients while other processes of this machine do, which own a store."""
+        self._left_to_others = others
         for _, door in self._doors:
             door.pause(paused=others)
 
