@@ -51,6 +51,7 @@ class Replica:
         self._link: sqlite3.Connection | None = None
         self._has_image = False
         self._skipped = False
+        self._failure = ""
         self.epoch = 0
         self.written = 0
 
@@ -61,22 +62,23 @@ class Replica:
             OSError: the disk refuses.
             StoreError: the changes do not fit what was replayed before.
         """
-        try:
-            for change in changes:
-                self._make(change)
-            if self._link is not None and self._link.in_transaction:
+        for change in changes:
+            self._make(change)
+        if self._link is not None and self._link.in_transaction:
+            try:
                 self._link.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot write {self._database}: {error}") from None
+            except sqlite3.Error as error:
+                self._lose_image(error)
 
     def check(self) -> None:
         """Check that definitions were there to be changed, after everything was replayed.
 
         Raises:
-            StoreError: they were not.
+            StoreError: they were not, or could not be changed.
         """
         if self._skipped and not self._has_image:
-            raise StoreError("the log has no definitions: restore the database from a backup")
+            why = self._failure or "the log has no definitions: restore the database from a backup"
+            raise StoreError(why)
 
     def close(self) -> None:
         """Close all files."""
@@ -166,6 +168,7 @@ class Replica:
     def _replace(self, image: bytes | memoryview) -> None:
         """Replace the database of definitions."""
         self._has_image = True
+        self._skipped, self._failure = False, ""
         if self._link is not None:
             self._link.close()
             self._link = None
@@ -183,6 +186,12 @@ class Replica:
             # The image that this changed is gone with its generation, because a later one follows.
             self._skipped = True
             return
+        try:
+            self._change(statement, values)
+        except sqlite3.Error as error:
+            self._lose_image(error)
+
+    def _change(self, statement: str, values: tuple[object, ...] | list[object]) -> None:
         if self._link is None:
             uri = f"{PurePosixPath(self._database).as_uri()}?mode=rw"
             # One thread at a time has the replica.
@@ -193,3 +202,14 @@ class Replica:
         if not self._link.in_transaction:
             self._link.execute("BEGIN")
         self._link.execute(statement, values)
+
+    def _lose_image(self, error: sqlite3.Error) -> None:
+        """Skip changes up to the next image, as if this one was gone.
+
+        It may be older than what these changed, of another version even, if that went first.
+        """
+        self._failure = f"cannot write {self._database}: {error}"
+        self._has_image, self._skipped = False, True
+        if self._link is not None:
+            self._link.close()
+            self._link = None

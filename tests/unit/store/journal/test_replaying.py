@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from harebell.store.memory_files import MemoryFiles
 from harebell.wire.v09.fields import decode_table, encode_table
 
 PATHS = ("queues/a/1.seg", "queues/a/2.seg", "queues/b/1.seg", "quarantine/a.bin")
+FIELDS = {"kind": "classic", "identity": "0" * 32, "auto_delete": False, "arguments": {}}
+"""Of a queue."""
 Step = tuple[str, str, int, int]
 
 
@@ -135,8 +138,7 @@ def test_definitions_follow_a_snapshot_and_the_changes_after_it(tmp_path: Path) 
     definitions = _definitions(there, journal)
 
     def put(name: str) -> None:
-        fields = {"kind": "classic", "identity": "0" * 32, "auto_delete": False, "arguments": {}}
-        definitions.put("queue", ("/", name), fields)
+        definitions.put("queue", ("/", name), FIELDS)
         definitions.write(definitions.take())
 
     put("before")
@@ -164,9 +166,8 @@ def test_changes_of_definitions_before_the_first_snapshot_that_is_left_are_skipp
     here.mkdir()
     journal = Journal()
     definitions = _definitions(there, journal)
-    fields = {"kind": "classic", "identity": "0" * 32, "auto_delete": False, "arguments": {}}
     # The snapshot that these followed was in a generation that was removed.
-    definitions.put("queue", ("/", "q"), fields)
+    definitions.put("queue", ("/", "q"), FIELDS)
     definitions.write(definitions.take())
     definitions.mark(clean=True)
     early = journal.take()
@@ -182,6 +183,81 @@ def test_changes_of_definitions_before_the_first_snapshot_that_is_left_are_skipp
     again = _definitions(here, Journal())
     assert _names(again) == [("/", "q")]
     assert not again.was_clean
+
+
+def test_changes_that_do_not_fit_an_old_snapshot_wait_for_the_next(tmp_path: Path) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    old = sqlite3.connect(tmp_path / "old")
+    old.execute("CREATE TABLE of_another_version (x)")
+    old.commit()
+    old.close()
+    journal = Journal()
+    definitions = _definitions(there, journal)
+    definitions.put("queue", ("/", "q"), FIELDS)
+    definitions.write(definitions.take())
+    # The image that these were made in was removed before the one of an older version was.
+    early = [Change(SNAPSHOT, 0, "", (tmp_path / "old").read_bytes()), *journal.take()]
+    replica = Replica(str(here), OsFiles(str(here)))
+    replica.replay([*early, Change(WRITE, 0, "queues/a/1.seg", b"abc")])
+    with pytest.raises(StoreError, match="cannot write"):
+        replica.check()
+    replica.replay([definitions.snapshot()])
+    replica.check()
+    replica.close()
+    assert _names(_definitions(here, Journal())) == [("/", "q")]
+    assert (here / "queues" / "a" / "1.seg").read_bytes() == b"abc"
+
+
+def _replayed(directory: Path, log: dict[int, list[list[Change]]]) -> list[tuple[str, ...]]:
+    """Replay a log in an empty directory; returns the queues."""
+    directory.mkdir()
+    replica = Replica(str(directory), OsFiles(str(directory)))
+    for _, rows in sorted(log.items()):
+        for row in rows:
+            replica.replay(row)
+    replica.check()
+    replica.close()
+    return sorted(_names(_definitions(directory, Journal())))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_definitions_survive_owners_and_generations_in_any_order(tmp_path: Path, seed: int) -> None:
+    rng = Random(seed)
+    there = tmp_path / "there"
+    there.mkdir()
+    journal, pieces = Journal(), LivePieces()
+    definitions = _definitions(there, journal)
+    log: dict[int, list[list[Change]]] = {1: []}
+
+    def append(changes: list[Change]) -> None:
+        log[max(log)].append(changes)
+        for change in changes:
+            pieces.note(change, max(log))
+
+    append([*journal.take(), definitions.snapshot()])
+    for number in range(30):
+        act = rng.choice(["put", "put", "end", "own", "clean"])
+        if act == "put":
+            definitions.put("queue", ("/", f"q{number}"), FIELDS)
+            definitions.write(definitions.take())
+            append(journal.take())
+        elif act == "end":
+            log[max(log) + 1] = []
+        elif act == "own":
+            # The owner ends in good order, and the next one begins.
+            definitions.mark(clean=True)
+            append(journal.take())
+            definitions.mark(clean=False)
+            append([*journal.take(), definitions.snapshot()])
+        elif len(log) > 1:
+            victim = rng.choice(sorted(log)[:-1])
+            if pieces.of(victim):
+                append([definitions.snapshot()])
+            del log[victim]
+            pieces.forget(victim)
+        assert _replayed(tmp_path / str(number), log) == sorted(_names(definitions))
 
 
 def test_a_snapshot_frees_all_earlier_generations_of_definitions() -> None:
