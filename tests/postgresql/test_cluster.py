@@ -138,6 +138,13 @@ def test_a_store_moves_to_the_broker_that_is_named(
         assert two.state == "standby"
 
 
+def test_a_store_does_not_move_to_its_owner(pair: tuple[Member, Member]) -> None:
+    one, _ = pair
+    with pytest.raises(ControlError, match="broker 'one' owns store 1 already"):
+        one.ask("cluster.move", name="one")
+    assert one.state == "running"
+
+
 def test_a_signal_that_comes_while_a_standby_becomes_the_owner_ends_it(
     pair: tuple[Member, Member],
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import psycopg
 import pytest
 
 from harebell.base.errors import StoreError
@@ -135,6 +136,21 @@ def test_a_change_waits_until_the_other_owner_has_taken_it_over(url: str) -> Non
             two.changed = slowly
             await one.write_users("all of them")
             assert taken == ["all of them"]
+
+    _play(play)
+
+
+def test_a_row_that_cannot_be_read_does_not_end_the_reading(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url) as (one, two):
+            with psycopg.connect(url, autocommit=True) as link:
+                link.execute(f"UPDATE {BASE}.store SET addresses = 'no JSON'")
+                await asyncio.sleep(1.0)
+                link.execute(f"UPDATE {BASE}.store SET addresses = '{{}}'")
+            await one.place("later", 1)
+            async with asyncio.timeout(10.0):
+                while two.store_of("later") is None:
+                    await asyncio.sleep(0.01)
 
     _play(play)
 

@@ -217,6 +217,8 @@ class ClientService:
         if owned is None:
             raise _no_other()
         self.check_store(store)
+        if successor == owned.node:
+            raise CommandRefused(f"broker '{successor}' owns store {store} already")
         others = [
             each["name"] for each in owned.nodes() if each["running"] and each["state"] != "owner"
         ]
@@ -229,7 +231,8 @@ class ClientService:
             raise CommandRefused(f"no broker '{successor}' stands by: {hint}")
         self.successor = successor
         owned.ownership.give_to(successor)
-        self._app.logger.write("warning", f"the store goes to {successor or 'another broker'}")
+        what = "the store" if self._app.config.storage_stores == 1 else f"store {store}"
+        self._app.logger.write("warning", f"{what} goes to {successor or 'another broker'}")
         self._app.loop.call_later(_ANSWER_SECONDS, self._app.end)
 
     def drain(self, store: int | None) -> Future[None]:

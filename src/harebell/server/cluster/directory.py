@@ -259,7 +259,8 @@ class Directory:
                             self._report("info", "the tables of the cluster can be read again")
                         for _ in link.notifies(timeout=CLUSTER_LOOK_SECONDS, stop_after=1):
                             break
-            except (driver().Error, StoreError) as error:
+            except (driver().Error, StoreError, ValueError) as error:
+                # A ValueError is text of the database that cannot be read, such as an address.
                 text = self._database.reason(error)
                 self._failure = text
                 if text != failure and self._ready.is_set():
