@@ -23,9 +23,28 @@ cdef extern from *:
 
        Table t gives the remainder of a byte with t zero bytes behind it, so that eight bytes
        take eight independent look-ups ("slicing by 8"). The processor's own instruction is used
-       where it exists; -1 means that it is not known yet whether it does. */
+       where it exists; -1 means that it is not known yet whether it does.
+
+       Each instruction waits three cycles for the one before it, and one can begin per cycle, so
+       three strands of equal length are computed side by side. The remainder of a strand with the
+       length of another one of zero bytes behind it is looked up byte by byte. */
+    #define HAREBELL_CRC_LONG 2048
+    #define HAREBELL_CRC_SHORT 64
     static uint32_t harebell_crc_table[8][256];
+    static uint32_t harebell_crc_shift[2][4][256];
     static int harebell_crc_hardware = -1;
+
+    static uint32_t harebell_crc_portable(uint32_t crc, const unsigned char *p, size_t n);
+
+    static void harebell_crc_prepare_shift(uint32_t shift[4][256], size_t length) {
+        static const unsigned char zeros[HAREBELL_CRC_LONG];
+        for (int byte = 0; byte < 4; byte++)
+            for (int bit = 0; bit < 8; bit++) {
+                uint32_t one = harebell_crc_portable(1u << (8 * byte + bit), zeros, length);
+                for (int n = 0; n < 1 << bit; n++)
+                    shift[byte][n | 1 << bit] = shift[byte][n] ^ one;
+            }
+    }
 
     static void harebell_crc_prepare(void) {
         for (int n = 0; n < 256; n++) {
@@ -38,6 +57,8 @@ cdef extern from *:
                 uint32_t before = harebell_crc_table[t - 1][n];
                 harebell_crc_table[t][n] = (before >> 8) ^ harebell_crc_table[0][before & 0xFF];
             }
+        harebell_crc_prepare_shift(harebell_crc_shift[0], HAREBELL_CRC_LONG);
+        harebell_crc_prepare_shift(harebell_crc_shift[1], HAREBELL_CRC_SHORT);
     #if defined(__x86_64__)
         harebell_crc_hardware = __builtin_cpu_supports("sse4.2") ? 1 : 0;
     #else
@@ -68,6 +89,29 @@ cdef extern from *:
     #endif
     static uint32_t harebell_crc_sse42(uint32_t crc, const unsigned char *p, size_t n) {
         uint64_t wide = crc;
+        for (int size = 0; size < 2; size++) {
+            const size_t length = size ? HAREBELL_CRC_SHORT : HAREBELL_CRC_LONG;
+            const uint32_t (*shift)[256] = harebell_crc_shift[size];
+            while (n >= 3 * length) {
+                uint64_t second = 0, third = 0;
+                for (size_t at = 0; at < length; at += 8) {
+                    uint64_t a, b, c;
+                    memcpy(&a, p + at, 8);
+                    memcpy(&b, p + length + at, 8);
+                    memcpy(&c, p + 2 * length + at, 8);
+                    wide = __builtin_ia32_crc32di(wide, a);
+                    second = __builtin_ia32_crc32di(second, b);
+                    third = __builtin_ia32_crc32di(third, c);
+                }
+                second ^= shift[0][wide & 0xFF] ^ shift[1][wide >> 8 & 0xFF]
+                    ^ shift[2][wide >> 16 & 0xFF] ^ shift[3][wide >> 24 & 0xFF];
+                third ^= shift[0][second & 0xFF] ^ shift[1][second >> 8 & 0xFF]
+                    ^ shift[2][second >> 16 & 0xFF] ^ shift[3][second >> 24 & 0xFF];
+                wide = third;
+                p += 3 * length;
+                n -= 3 * length;
+            }
+        }
         while (n >= 8) {
             uint64_t word;
             memcpy(&word, p, 8);  /* one load, allowed at any address */

@@ -86,6 +86,15 @@ def test_the_checksum_is_the_same_on_every_machine(data: bytes, crc: int) -> Non
     assert portable(data, crc) == expected
 
 
+@pytest.mark.parametrize("size", [191, 192, 193, 400, 6_143, 6_144, 6_145, 6_340, 20_000])
+def test_the_checksum_of_many_octets_is_that_of_their_parts(size: int) -> None:
+    data = bytes(number * number * 31 >> 7 & 0xFF for number in range(size))
+    expected = KERNELS[1].crc32c(data)
+    assert RECORDS.crc32c(data) == expected
+    for cut in (1, 64, 192, size - 1):
+        assert RECORDS.crc32c(data[cut:], RECORDS.crc32c(data[:cut])) == expected
+
+
 @given(st.lists(messages, max_size=5), st.booleans())
 def test_both_kernels_write_the_same_octets(contents: list[Message], keep: bool) -> None:
     results = []

@@ -145,20 +145,19 @@ def commit(
         with _fencing_explained(task):
             # For a batch without rows this may be the first request of this run to the broker.
             channel.stage_open(task.publisher, task.run)
-            return _commit(target, channel, task, finished)
+            committed = _commit(target, channel, task, finished)
+        if forget:
+            _forget(channel, task)
+        return committed
 
     rows = sum(one.rows for one in finished)
-    committed = run_reconnecting(target, "commit", work, known=True, rows=rows)
-    if forget:
-        _forget(target, task)
-    return committed
+    return run_reconnecting(target, "commit", work, known=True, rows=rows)
 
 
-def _forget(target: WriteTarget, task: Task) -> None:
+def _forget(channel: blocking.Channel, task: Task) -> None:
     """Delete a publisher that is not used again; an error here changes nothing published."""
     try:
-        with target.connect("commit") as connection:
-            connection.channel(confirms=False).publisher_forget(task.publisher)
+        channel.publisher_forget(task.publisher)
     except AMQPError as error:
         _LOG.warning("the publisher %s is not forgotten yet: %s", task.publisher, error)
 
