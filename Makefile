@@ -13,15 +13,18 @@ ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark testi
 # Tests that kill, starve and break the broker that users run, which is the compiled one.
 NATIVE := $(wildcard tests/robustness)
 # Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these
-# tests run at a time, and nothing beside them. What does not start it runs with the rest.
+# tests run at a time, and nothing of weight beside them. What does not start it runs with the rest.
 SPARK  := $(wildcard tests/spark tests/docs/test_examples.py)
 
 # Every broker and every Python of Spark that a test starts would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# `make test` does all of these, in this order, says how long each took, and fails at the end if one
-# of them did.
-PARTS := lint types .test-native .test-python .test-rest .test-spark
+# `make test` does all of these, says how long each took, and fails at the end if one of them did.
+# What computes runs beside what mostly waits. Spark runs beside what takes only the time that it
+# leaves over (`nice -n 19`).
+FIRST  := "lint types .test-native" ".test-rest"
+LAST   := ".test-python" ".test-spark"
+PARTS  := lint types .test-native .test-rest .test-python .test-spark
 
 .DEFAULT_GOAL := help
 .PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs docs-site deb wheels clean
@@ -37,11 +40,7 @@ run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 
 test:            ## Check and test everything; what fails does not keep the rest from running
 	@$(SETUP) test
-	@status=0; took=; for part in $(PARTS); do \
-	  begin=$$(date +%s); state=; \
-	  $(MAKE) --no-print-directory $$part || { status=1; state=", failed"; }; \
-	  took="$$took$$part: $$(($$(date +%s) - begin)) s$$state\n"; \
-	done; printf "$$took" >&2; exit $$status
+	@$(BIN)/python tools/parts.py "$(MAKE) --no-print-directory" $(FIRST) "" $(LAST)
 
 demo:            ## Send a year of flights through the broker and Spark
 	@$(SETUP) demo
@@ -110,13 +109,13 @@ clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	find src -name '*.so' -delete
 
 .test-native:
-	HAREBELL_IMPL=native $(PYTEST) -n 4 --dist worksteal $(NATIVE) $(TWICE)
+	HAREBELL_IMPL=native $(PYTEST) -n 3 --dist worksteal $(NATIVE) $(TWICE)
 
 .test-python:
-	HAREBELL_IMPL=python $(PYTEST) -n 4 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%)
+	HAREBELL_IMPL=python nice -n 19 $(PYTEST) -n 2 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%)
 
 .test-rest:
-	$(PYTEST) -n 4 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)
+	$(PYTEST) -n 6 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)
 
 .test-spark:
 	$(PYTEST) -n 2 --dist loadfile -m 'spark and not soak' $(SPARK)

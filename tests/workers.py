@@ -5,8 +5,9 @@ node, is shared by several files: they are a room, and a room stays with one wor
 room that names a file is its own; a file that takes a minute and shares nothing is one too. Rooms
 begin first, for nothing that is long should begin when everything else is done.
 
-Of the tests of Spark two run at a time and nothing beside them, because Spark gives the Python
-processes that it starts ten seconds to answer, whatever else the machine has to do. The examples of
+Of the tests of Spark two run at a time, and beside them only what takes the time that they leave
+over, because Spark gives the Python processes that it starts ten seconds to answer, whatever else
+the machine has to do. The examples of
 the documentation begin before them: they end the session that they have started, as a reader would,
 and where it is that of the tests, these would have none. Then comes what kills for minutes.
 """
@@ -19,11 +20,17 @@ from typing import Any
 import pytest
 
 ROOMS = (
-    ("tests/interop/differential/test_mistakes.py",),
-    ("tests/interop/client", "tests/interop/differential"),
+    ("tests/interop/client",),
     ("tests/browser",),
     ("tests/docs/test_examples.py",),
     ("tests/spark/test_chaos.py",),
+    ("tests/interop/differential/test_mistakes.py",),
+    ("tests/interop/differential",),
+    ("tests/compat/test_beside_rabbitmq.py",),
+    ("tests/packaging/test_deb.py",),
+    ("tests/interop/qpid",),
+    ("tests/interop/clients/test_celery.py",),
+    ("tests/interop/test_rabbitmqadmin.py",),
 )
 
 

@@ -1,7 +1,7 @@
 """What the Spark tests share: a broker, a queue of their own, and one session for all.
 
 Half of them call readers and writers as Spark does, without one. Those that start Spark, here or as
-a process of its own, are marked `spark`: few of them run at a time, and nothing beside them.
+a process of its own, are marked `spark`: few of them run at a time, and little beside them.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import yaml
@@ -106,7 +108,10 @@ def test_pre_commit_runs_programs_of_make_lint() -> None:
 
 
 def test_make_test_leaves_no_test_out() -> None:
-    lines = [line for line in make("--dry-run", "test").splitlines() if " -m pytest " in line]
+    lines = [
+        next(line for line in make("--dry-run", part).splitlines() if " -m pytest " in line)
+        for part in (".test-native", ".test-python", ".test-rest", ".test-spark")
+    ]
     both, plain, rest, spark = map(shlex.split, lines)
     directories = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
     ignored = {word.removeprefix("--ignore=") for word in rest if word.startswith("--ignore=")}
@@ -138,7 +143,9 @@ def test_make_test_runs_every_part_and_fails_if_one_of_them_did(tmp_path: Path) 
     log = tmp_path / "log"
     for program, status in {"ruff": 1, "lint-imports": 0, "mypy": 1, "python": 0}.items():
         script = tmp_path / program
-        script.write_text(f'#!/bin/sh\necho "{program} $*" >> {log}\nexit {status}\n')
+        noted = f'echo "{program} $*" >> {log}\nexit {status}\n'
+        parts = f'case "$1" in tools/*) exec {sys.executable} "$@" ;; esac\n'
+        script.write_text(f"#!/bin/sh\n{parts}{noted}")
         script.chmod(0o755)
     done = subprocess.run(
         ["make", "--no-print-directory", f"BIN={tmp_path}", "SETUP=true", "test"],
@@ -148,11 +155,16 @@ def test_make_test_runs_every_part_and_fails_if_one_of_them_did(tmp_path: Path) 
         check=False,
     )
     called = log.read_text().splitlines()
-    assert [line.split()[0] for line in called] == ["ruff", "mypy", *["python"] * 4]
+    assert Counter(line.split()[0] for line in called) == {"ruff": 1, "mypy": 1, "python": 4}
+    # Beside Spark there is only what leaves it the machine.
+    parts = [" ".join(shlex.split(line)[1:]) for line in called if line.startswith("python")]
+    assert all("spark and not soak" not in words for words in parts[:2])
+    beside = make("--dry-run", ".test-python").splitlines()
+    assert any("nice -n 19" in line for line in beside)
     assert done.returncode != 0
     # The last lines say how long each part took and which failed, where a reader of the log looks.
     assert re.findall(r"^(\S+): \d+ s(, failed)?$", done.stderr, re.M) == [
         ("lint", ", failed"),
         ("types", ", failed"),
-        *((f".test-{part}", "") for part in ("native", "python", "rest", "spark")),
+        *((f".test-{part}", "") for part in ("native", "rest", "python", "spark")),
     ]

@@ -32,7 +32,7 @@ def test_files_outside_of_rooms_are_by_themselves() -> None:
 
 def test_a_file_with_a_room_of_its_own_is_not_in_that_of_its_directory() -> None:
     directory = room_of("tests/interop/differential/test_differential.py")
-    assert room_of("tests/interop/client/test_x.py") == directory
+    assert room_of("tests/interop/differential/test_x.py") == directory
     assert room_of("tests/interop/differential/test_mistakes.py") not in (directory, len(ROOMS))
 
 
@@ -44,7 +44,7 @@ def test_files_of_a_room_run_in_the_same_worker_and_before_others(
     log = pytester.path / "log"
     text = _TEST.format(tests="".join(_ONE.format(number=n, log=str(log)) for n in range(4)))
     names = ("a/test_a", "cli/test_b", "interop/client/test_c", "interop/client/test_d")
-    for name in (*names, "interop/differential/test_e", "unit/test_f"):
+    for name in (*names, "interop/client/test_e", "unit/test_f"):
         file = pytester.path / "tests" / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -58,7 +58,7 @@ def test_files_of_a_room_run_in_the_same_worker_and_before_others(
     room = (
         "interop/client/test_c.py",
         "interop/client/test_d.py",
-        "interop/differential/test_e.py",
+        "interop/client/test_e.py",
     )
     assert len(set().union(*(workers[file] for file in room))) == 1
     first = [file.split("/tests/")[-1] for worker, file in ran if {worker} == workers[room[0]]]
