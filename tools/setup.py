@@ -18,7 +18,8 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -110,23 +111,34 @@ def make_venv() -> None:
         run("virtual environment .venv", [sys.executable, "-m", "venv", "--clear", str(VENV)])
 
 
+@contextmanager
+def beside(step: Callable[[], None]) -> Iterator[None]:
+    """Do a step while the block waits for the network; if one of them fails, end after both."""
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(step)
+        yield
+        done.result()
+
+
 def install_packages(purpose: str) -> None:
-    """Install the package in place, with the extras of a purpose, but not yet compiled."""
+    """Install the package in place, with the extras of a purpose, and compile it meanwhile."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     # Only these tables matter: settings of tools in the same file change nothing that is installed.
     wanted = json.dumps([project["project"], project["build-system"]], sort_keys=True)
     stamp = Stamp(VENV / "stamps" / purpose, fingerprint([], wanted, purpose))
     if stamp.fresh:
+        compile_kernels()
         return
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     download("build tools", [*pip, *project["build-system"]["requires"]])
     extras = ",".join(EXTRAS[purpose])
     target = f".[{extras}]" if extras else "."
-    download(
-        f"Python packages ({extras or 'the broker alone'})",
-        [*pip, "--no-build-isolation", "--editable", target],
-        HAREBELL_IMPL="python",
-    )
+    with beside(compile_kernels):
+        download(
+            f"Python packages ({extras or 'the broker alone'})",
+            [*pip, "--no-build-isolation", "--editable", target],
+            HAREBELL_IMPL="python",
+        )
     stamp.press()
 
 
@@ -202,10 +214,8 @@ def main(arguments: list[str]) -> None:
     prerequisites.ensure(purpose)
     with alone():
         make_venv()
-        install_packages(purpose)
-        compile_kernels()
-        if purpose == "test":
-            install_node_packages()
+        with beside(install_node_packages if purpose == "test" else lambda: None):
+            install_packages(purpose)
 
 
 if __name__ == "__main__":

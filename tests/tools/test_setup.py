@@ -150,6 +150,22 @@ def test_a_command_that_fails_shows_what_it_said(
     assert "set-up failed at: a step" in errors
 
 
+def test_two_steps_beside_each_other_are_both_over_before_one_that_failed_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setup = tool("setup", monkeypatch)
+    done = []
+
+    def fail() -> None:
+        setup.run("a step", ["sh", "-c", "exit 3"])
+
+    with pytest.raises(SystemExit), setup.beside(fail):
+        done.append("block")
+    with pytest.raises(SystemExit), setup.beside(lambda: done.append("step")):
+        fail()
+    assert done == ["block", "step"]
+
+
 def test_what_needs_the_network_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
