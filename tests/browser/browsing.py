@@ -11,7 +11,8 @@ from typing import Any
 from playwright.sync_api import Browser, Page, Playwright, expect
 
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
-SECONDS = 15.0
+SECONDS = 60.0
+expect.set_options(timeout=SECONDS * 1000)
 SERIOUS = ("serious", "critical")
 # Chromium says this about each answer that is an error, also where the page shows it.
 _STATUS = "Failed to load resource"
@@ -71,7 +72,7 @@ class Window:
     def show(self, path: str, heading: str) -> None:
         """Open a page, and wait for its heading."""
         self.page.evaluate("path => { location.hash = path }", f"#/{path}")
-        expect(self.page.locator("h1")).to_have_text(heading, timeout=SECONDS * 1000)
+        expect(self.page.locator("h1")).to_have_text(heading)
 
     def unfold(self) -> None:
         """Open everything of the page that is folded."""

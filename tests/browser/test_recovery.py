@@ -19,7 +19,7 @@ from tests.running import running_broker
 from tests.unit.server.backends.authorization_server import authorization_server
 from tests.unit.server.backends.test_web_service import broker_with
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 
 
 @pytest.fixture

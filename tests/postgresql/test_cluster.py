@@ -213,7 +213,7 @@ def test_a_standby_says_what_it_is_and_ends_in_good_order(
 
 def _get(url: str) -> bytes:
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return bytes(answer.read())
     except OSError:
         return b""

@@ -471,6 +471,6 @@ def _names(port: int) -> list[str]:
 def _get_json(port: int, path: str) -> list[dict[str, str]]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
     request.add_header("Authorization", "Basic Z3Vlc3Q6Z3Vlc3Q=")
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         found: list[dict[str, str]] = json.load(answer)
         return found
