@@ -48,6 +48,7 @@ class Asked:
             started_at=40.0,
             max_connections=700,
             login_attempts=LoginAttempts(),
+            passed_on=lambda: {"connections_passed_on": 3, "connections_waiting": 1},
         )
         self.scraper = Scraper(self.source, "3.13.7")
         self.app = MetricsApplication(self.scraper, lambda: self.trouble, per_object=per_object)
