@@ -104,7 +104,7 @@ class RabbitNode:
         self.home = Path(tempfile.mkdtemp(prefix="hb-rabbit-"))
         self._joins = joins
         # The port mapper of a machine has the ports of all its nodes.
-        self._epmd_port = free_port() if joins is None else joins._epmd_port
+        self._epmd_port: int = free_port() if joins is None else joins._epmd_port
         self._distribution_port = free_port()
         self._certificates = certificates
         self._settings = tuple(settings)

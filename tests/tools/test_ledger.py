@@ -327,7 +327,8 @@ def project(tmp_path: Path) -> Path:
     """A project of its own with this ledger and rule list, and two tests, one without a rule."""
     package = tmp_path / "tests" / "conformance"
     shutil.copytree(HERE, package, ignore=shutil.ignore_patterns("test_*", "__pycache__"))
-    shutil.copy(HERE.parent / "running.py", tmp_path / "tests")
+    for name in ("passwords.py", "running.py"):  # what conftest.py of this package imports
+        shutil.copy(HERE.parent / name, tmp_path / "tests")
     (tmp_path / "tests" / "conftest.py").write_text('pytest_plugins = ["tests.conformance.ledger"]')
     (tmp_path / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\ntestpaths = ["tests"]\npythonpath = ["."]\n'
