@@ -24,8 +24,8 @@ from tests.sim.disk import SECTOR, Random, SimDisk
 from tests.sim.logs import Accounts, Life, Picture
 
 SEED = int(os.environ.get("HAREBELL_DAMAGE_SEED", "1"))
-FLIPS = 20_000
-OTHERS = 2_000
+FLIPS = 10_000
+OTHERS = 1_000
 SOAK_FLIPS = 400_000
 SOAK_OTHERS = 100_000
 DEEPER = 0.1

@@ -17,16 +17,14 @@ from random import Random
 
 import pytest
 
-from harebell.base import impl
 from tests.counts import VARIABLE
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
 from tests.running import DidNotStart
 
-# Every run has points of its own, and each share of them is one of every kind at least. Uncompiled
-# it is the same code, and every life takes longer.
-POINTS = 60 if impl.chosen() == impl.NATIVE else 40
+# Every run has points of its own, and each share of them is one of every kind at least.
+POINTS = 40
 SOAK_POINTS = 2_000
 SHARES = 4
 """The points are spread over so many tests, which can run side by side."""

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -13,6 +14,14 @@ import pytest
 
 from harebell.cli import cancellable
 from harebell.cli.cancellable import run_cancellable
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt, where a shell runs the tests in the background too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_the_error_of_the_work_is_raised_where_it_was_asked_for() -> None:
