@@ -32,6 +32,7 @@ from typing import Any, Protocol
 from harebell.base.histogram import SYNC_SECONDS, Histogram
 from harebell.base.limits import (
     FLUSH_SECONDS,
+    GATHER_MANY,
     GATHER_SECONDS,
     GATHER_SHARE,
     PERFORM_MAX,
@@ -307,11 +308,13 @@ class Flusher:
             self._flying = None
             # Publishers with a window of unconfirmed messages continue after this confirm. If each
             # batch had only half of them, there would be twice as many syncs. So the next batch
-            # waits briefly for as many records as this one had, but not for longer than a commit
-            # that is saved is worth.
+            # waits briefly for as many records as this one had. For few of them it does not wait
+            # longer than a commit that is saved is worth: they may come from slow publishers.
             self._expected = batch.records + self._commit.records
-            took = time.monotonic() - self._began
-            self._worth_seconds = min(GATHER_SECONDS, took * GATHER_SHARE)
+            self._worth_seconds = GATHER_SECONDS
+            if self._expected < GATHER_MANY:
+                took = time.monotonic() - self._began
+                self._worth_seconds = min(GATHER_SECONDS, took * GATHER_SHARE)
             self._commit.finish(batch)
             self._registry.committed()
             self._idle.set()
