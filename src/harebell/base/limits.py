@@ -697,7 +697,7 @@ GATHER_SECONDS = 0.001
 """Longest time that a commit waits for messages that publishers are sending..."""
 GATHER_SHARE = 0.5
 """... and this share of what the commit before took, if that is less..."""
-GATHER_MANY = 32
+GATHER_MANY = 8
 """... and fewer messages than this are expected."""
 FLUSH_SECONDS = 0.05
 """Longest time that changes without a waiting reply, such as acknowledgements, stay in memory."""
