@@ -425,11 +425,11 @@ async def test_it_goes_the_long_way_while_syncs_are_put_off() -> None:
 
 
 @run
-async def test_a_batch_waits_for_more_messages_no_longer_than_a_commit_takes() -> None:
+async def test_a_batch_waits_for_few_messages_no_longer_than_a_commit_takes() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flusher, "GATHER_SECONDS", SECONDS)
         s = Setting()
-        s.commit.records = 10
+        s.commit.records = 3
         s.urge()
         await s.until(lambda: s.commit.done == 1)
         assert len(s.commit.batches) == 1
@@ -438,6 +438,22 @@ async def test_a_batch_waits_for_more_messages_no_longer_than_a_commit_takes() -
         began = time.monotonic()
         await s.until(lambda: len(s.commit.batches) == 2)
         assert time.monotonic() - began < SECONDS / 2
+        await s.flusher.stop()
+
+
+@run
+async def test_a_batch_waits_for_a_window_of_messages_longer_than_a_commit_takes() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flusher, "GATHER_SECONDS", 0.2)
+        s = Setting()
+        s.commit.records = 100
+        s.urge()
+        await s.until(lambda: s.commit.done == 1)
+        s.commit.records = 1
+        s.urge()
+        began = time.monotonic()
+        await s.until(lambda: len(s.commit.batches) == 2)
+        assert time.monotonic() - began > 0.1
         await s.flusher.stop()
 
 
