@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.offsets import OffsetError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.source import QueueSource
 from tests.spark.asking import BODIES, bodies, gathered, publish, waiting
@@ -201,3 +202,33 @@ def test_queues_that_match_are_read_over_plain_amqp_too_and_come_and_go(
             break
     assert seen == [13]
     assert list(point) == [family.names[1]]
+
+
+@EACH
+def test_a_narrower_pattern_leaves_the_other_queues_after_what_was_planned(
+    reader: Readers, family: Family, kind: dict[str, str], queue: str
+) -> None:
+    stays = family.declare("eu", kind, 0, 3)
+    goes = family.declare("us", kind, 10, 13)
+    first = reader(startingOffsets="earliest")
+    start = first.initialOffset()
+    end = gathered(first, start)
+    first.stop()
+    for number, name in enumerate((stays, goes)):
+        publish(family.channel, name, 20 + 10 * number, 23 + 10 * number)
+    narrow = reader(queuePattern=rf"{queue}\.e.*", startingOffsets="earliest")
+    assert sorted(bodies(narrow, start, end)) == [0, 1, 2, 10, 11, 12]
+    found, last = run(narrow, end)
+    assert found == [20, 21, 22]
+    assert list(last) == [stays]
+    assert waiting(family.channel, goes) == (3 if not kind else 6)
+
+
+def test_a_checkpoint_over_other_queues_is_refused_where_a_pattern_names_none_of_them(
+    reader: Readers, family: Family, queue: str
+) -> None:
+    family.declare("old", {}, 0, 3)
+    start = reader().initialOffset()
+    other = reader(queuePattern=rf"{queue}-.*")
+    with pytest.raises(OffsetError, match=r"belongs to a query over .*\.old, and .* names none"):
+        other.latestOffset(start, other.getDefaultReadLimit())

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql.datasource import DataSourceReader
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from harebell.base.errors import HarebellError
 from harebell.base.names import nearest
 from harebell.spark.options.sink_options import SINK_NAMES
 from harebell.spark.options.source_options import (
@@ -24,8 +25,10 @@ from harebell.spark.options.source_options import (
 )
 from harebell.spark.options.values import unknown
 from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
+from harebell.spark.reading.refused_reader import RefusedReader
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import kafka_schema, message_schema, with_body
+from harebell.spark.sentences import in_a_sentence
 from harebell.spark.writing.sink import SinkSource
 
 
@@ -61,6 +64,7 @@ class QueueSource(SinkSource):
         """Return the name of the format."""
         return "harebell"
 
+    @in_a_sentence
     def schema(self) -> StructType | str:
         """Return all columns of a message that were not excluded."""
         requested = self._asked
@@ -75,10 +79,16 @@ class QueueSource(SinkSource):
         )
         return with_body(columns, requested)
 
-    def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
+    def streamReader(  # noqa: N802 - Spark's name
+        self, schema: StructType
+    ) -> DataSourceStreamReader:
         """Return a stream reader for the selected columns."""
-        return QueueStreamReader(for_stream(self._asked), schema)
+        try:
+            return QueueStreamReader(for_stream(self._asked), schema)
+        except HarebellError as error:
+            return RefusedReader(error)
 
+    @in_a_sentence
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a batch reader, which does not consume."""
         requested = for_batch(self._asked)

@@ -364,3 +364,31 @@ def test_a_super_stream_is_read_with_a_task_for_each_partition() -> None:
     assert wrong(superStream="s").startswith("the options queue and superStream exclude each other")
     with pytest.raises(OptionError, match="superStream and delivery=at-least-once exclude"):
         parse({"superStream": "s", "delivery": "at-least-once"}, NOTHING)
+
+
+def test_a_limit_of_a_queue_that_a_pattern_or_super_stream_does_not_read_is_refused() -> None:
+    """Or reading would begin elsewhere than the user says."""
+    for given, where in (
+        ({"superStream": "readings"}, "the partitions of the super stream are readings-0, "),
+        ({"queuePattern": "readings-."}, "queuePattern is readings-."),
+    ):
+        with pytest.raises(OptionError, match=where):
+            parse({**given, "startingOffsets": '{"readings": 5}'}, NOTHING)
+        right = parse({**given, "startingOffsets": '{"readings-0": 5}'}, NOTHING)
+        assert right.starting.of("readings-0") == OffsetLimit(POSITION, 5)
+
+
+def test_what_code_for_kafka_says_is_named_with_what_it_is_here() -> None:
+    assert "is queue, queues or superStream here" in wrong(subscribe="orders")
+    assert "is url here" in wrong(**{"kafka.bootstrap.servers": "there:9092"})
+    assert "it is for Kafka's client" in wrong(**{"kafka.security.protocol": "SSL"})
+    text = wrong(startingOffsets='{"q": {"0": 17}}')
+    assert text.endswith('leave Kafka\'s level of partitions out, as in {"q": 17}')
+
+
+def test_an_option_that_would_have_no_effect_is_refused() -> None:
+    assert "add bodyFormat=json" in wrong(mode="FAILFAST")
+    assert "exclude each other" in wrong(where="true", unmatched="discard", delivery="peek")
+    with pytest.raises(OptionError, match="an empty key between commas"):
+        parse({"exchange": "e", "bindingKeys": "a,,b"}, NOTHING)
+    assert parse({"exchange": "e", "bindingKeys": ""}, NOTHING).binding_keys == ("",)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 
 import pytest
 from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StringType, StructField, StructType
 
 from harebell.spark.options.source_options import OptionError
+from harebell.spark.reading.refused_reader import RefusedReader
 from harebell.spark.schema import MESSAGE, SchemaError
 from harebell.spark.source import QueueSource
 from pyspark_harebell import DefaultSource
@@ -35,7 +38,34 @@ def test_a_schema_with_an_unknown_column_is_refused_by_the_reader() -> None:
     source = QueueSource({"queue": "q"})
     wrong = StructType([*MESSAGE.fields, StructField("colour", StringType())])
     with pytest.raises(SchemaError, match="no column colour"):
-        source.streamReader(wrong)
+        source.reader(wrong)
+    with pytest.raises(SchemaError, match="no column colour"):
+        source.streamReader(wrong).initialOffset()
+
+
+def test_a_refused_stream_tells_why_whatever_spark_asks_first_and_can_be_stopped() -> None:
+    # Spark stops the reader of a query that failed, and would show an error of that instead.
+    reader = QueueSource({"queue": "q", "endingOffsets": "latest"}).streamReader(MESSAGE)
+    assert isinstance(reader, RefusedReader)
+    for asked in (
+        reader.initialOffset,
+        reader.prepareForTriggerAvailableNow,
+        reader.getDefaultReadLimit,
+        lambda: reader.partitions({}, {}),
+        lambda: reader.latestOffset({}, ReadAllAvailable()),
+    ):
+        with pytest.raises(OptionError, match="a streaming query has no end"):
+            asked()
+    reader.stop()
+
+
+def test_errors_reach_spark_without_the_calls_that_led_to_them() -> None:
+    source = QueueSource({"queue": "q", "columns": "kafk"})
+    with pytest.raises(OptionError) as caught:
+        source.schema()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "_asked" not in shown
+    assert shown.endswith("the option columns must be amqp or kafka, not 'kafk'\n")
 
 
 def test_a_batch_read_takes_filters_only_if_asked() -> None:
@@ -49,8 +79,6 @@ def test_a_batch_read_takes_filters_only_if_asked() -> None:
 def test_what_belongs_to_the_other_kind_of_read_is_refused() -> None:
     with pytest.raises(OptionError, match=r"spark\.read can only peek"):
         QueueSource({"queue": "q", "delivery": "exactly-once"}).reader(MESSAGE)
-    with pytest.raises(OptionError, match="a streaming query has no end"):
-        QueueSource({"queue": "q", "endingOffsets": "latest"}).streamReader(MESSAGE)
 
 
 def test_readers_never_carry_the_password() -> None:

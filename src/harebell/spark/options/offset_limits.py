@@ -12,7 +12,7 @@ timestamps, and which option wins over which are those of Spark's Kafka source.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -66,6 +66,22 @@ class OffsetLimits:
         """Return the limit of one queue."""
         return self.named.get(queue, self.everywhere)
 
+    def check_named(self, read: Callable[[str], object], what: str) -> None:
+        """Check that only queues that are read have limits of their own.
+
+        Args:
+            read: whether a queue is read.
+            what: the queues that are read, for the error.
+
+        Raises:
+            OptionError: another queue is named.
+        """
+        for queue in self.named:
+            if not read(queue):
+                raise OptionError(
+                    f"a starting or ending option names queue {queue!r}, which is not read: {what}"
+                )
+
     @property
     def all(self) -> tuple[OffsetLimit, ...]:
         """Return every limit that was given."""
@@ -80,9 +96,20 @@ def read_offset_limits(name: str, value: str) -> OffsetLimits:
     """Parse the options startingOffsets and endingOffsets."""
     if not value.strip().startswith("{"):
         return OffsetLimits(_place(name, value.strip()))
-    return OffsetLimits(
-        None, {queue: _place(name, one) for queue, one in _object(name, value).items()}
-    )
+    found = _object(name, value)
+    for queue, one in found.items():
+        if isinstance(one, dict):
+            raise OptionError(
+                f"the option {name} has an object for queue {queue!r}: queues have no partitions, "
+                f"so leave Kafka's level of partitions out, as in {_flat(queue, one)}"
+            )
+    return OffsetLimits(None, {queue: _place(name, one) for queue, one in found.items()})
+
+
+def _flat(queue: str, partitions: Mapping[str, Any]) -> str:
+    """An example without the level of partitions."""
+    value = next(iter(partitions.values()), 0)
+    return json.dumps({queue: value if type(value) is int else 0}, ensure_ascii=False)
 
 
 def read_time(name: str, value: str) -> OffsetLimits:

@@ -348,16 +348,27 @@ def _check(options: Options) -> None:
             f"the options maxConnections and delivery={options.delivery} exclude each other: over "
             "plain AMQP the driver alone connects to the broker"
         )
-    if options.body_schema is not None and options.body_format != JSON:
-        raise OptionError("the option schema describes JSON bodies: add bodyFormat=json")
-    if not options.discovers and options.exchange is None:
-        for end in (options.starting, options.ending):
-            for queue in end.named:
-                if queue not in options.queues:
-                    raise OptionError(
-                        f"a starting or ending option names queue {queue!r}, which is not read: "
-                        f"{', '.join(options.queues)}"
-                    )
+    if options.body_format != JSON:
+        if options.body_schema is not None:
+            raise OptionError("the option schema describes JSON bodies: add bodyFormat=json")
+        if options.mode != "PERMISSIVE":
+            raise OptionError(
+                f"the option mode is {options.mode}, which is about bodies that are not JSON: add "
+                "bodyFormat=json and a schema"
+            )
+    for end in (options.starting, options.ending):
+        if options.pattern is not None:
+            end.check_named(re.compile(options.pattern).fullmatch, _pattern_of(options))
+        elif not options.discovers and options.exchange is None:
+            end.check_named(options.queues.__contains__, _listed(options.queues))
+
+
+def _pattern_of(options: Options) -> str:
+    """The queues that a pattern or a super stream reads, for an error."""
+    if options.super_stream is not None:
+        name = options.super_stream
+        return f"the partitions of the super stream are {name}-0, {name}-1 and so on"
+    return f"queuePattern is {options.pattern}"
 
 
 def _check_kafka(values: Mapping[str, str]) -> None:
@@ -384,6 +395,11 @@ def _check_condition(options: Options) -> None:
                 "give both"
             )
         return
+    if options.unmatched is not None and options.delivery == PEEK:
+        raise OptionError(
+            "the options unmatched and delivery=peek exclude each other: peek leaves all messages "
+            "in the queue"
+        )
     if options.delivery in (AT_MOST_ONCE, AT_LEAST_ONCE):
         raise OptionError(
             f"the option where does not go with delivery={options.delivery}, which consumes over "

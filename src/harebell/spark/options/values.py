@@ -17,12 +17,30 @@ from harebell.client.url import URL, URLError
 Reader = Callable[[str, str], object]
 
 
+_OF_KAFKA = {
+    "kafka.bootstrap.servers": "url",
+    "subscribe": "queue, queues or superStream",
+    "subscribepattern": "queuePattern",
+    "assign": "queues",
+    "kafka.group.id": "group",
+    "topic": "exchange or queue",
+}
+
+
 class OptionError(HarebellError, ValueError):
     """An option that cannot be used; the text names it."""
 
 
 def unknown(name: str, names: Mapping[str, str]) -> str:
     """Return the error text for an unknown option; `names` has the valid ones by lower case."""
+    here = _OF_KAFKA.get(name.lower())
+    if here is not None:
+        return f"unknown option {name!r}: what Kafka calls so is {here} here"
+    if name.lower().startswith("kafka."):
+        return (
+            f"unknown option {name!r}: it is for Kafka's client; the address, the user and TLS are "
+            "in the option url"
+        )
     near = nearest(name.lower(), names)
     if near:
         return f"unknown option {name!r}: did you mean {names[near]}?"
@@ -79,6 +97,11 @@ def read_keys(name: str, value: str) -> tuple[str, ...]:
             raise OptionError(f"the option {name} is no JSON array: {error}") from None
     else:
         keys = [one.strip() for one in text.split(",")]
+        if len(keys) > 1 and not all(keys):
+            raise OptionError(
+                f"the option {name} has an empty key between commas, {value!r}: leave it out, or "
+                'write a JSON array such as ["orders.*", ""] if the empty key is meant'
+            )
     if not keys or not all(isinstance(one, str) for one in keys):
         raise OptionError(
             f"the option {name} must be keys between commas, such as orders.*,audit.#, or a JSON "

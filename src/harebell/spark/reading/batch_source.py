@@ -30,6 +30,7 @@ from harebell.spark.reading.positions.pushed_conditions import condition_of, joi
 from harebell.spark.reading.rows.partition_rows import Filters, PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.sentences import in_a_sentence
 
 _MICROS_PER_MS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,6 +53,7 @@ class QueueBatchReader(DataSourceReader):
         # Executors use the address and password in the partitions.
         return self.__dict__ | {"_options": None}
 
+    @in_a_sentence
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges of the present messages, as partitions."""
         options = self._options

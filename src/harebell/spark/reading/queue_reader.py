@@ -13,6 +13,7 @@ A query that continues from a checkpoint is read as its offsets require.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -84,36 +85,34 @@ class QueueReaders:
             readers = self._new()
         else:
             readers = self._old(offsets)
-            readers |= self._discovered(readers)
             self._check_queues(offsets)
-        if not self._options.discovers:
-            kept = {queue: readers[queue] for queue in self._options.queues}
-            query = SourceQuery(
-                kept,
-                self._long_poll(kept),
-                self._cut,
-                ahead=self._claim_together,
-                delay=self._delay(),
-            )
-            query.leaving = {
-                queue: reader for queue, reader in readers.items() if queue not in kept
-            }
-            if query.leaving:
-                _LOG.warning(
-                    "the option queues does not name %s any more: what was planned of them is "
-                    "read, and then the query leaves them",
-                    ", ".join(sorted(query.leaving)),
-                )
-            return query
-        return SourceQuery(
-            readers,
-            self._long_poll(readers),
+            readers |= self._discovered(readers)
+        kept = {queue: reader for queue, reader in readers.items() if self._reads(queue)}
+        finding = self._options.discovers
+        query = SourceQuery(
+            kept,
+            self._long_poll(kept),
             self._cut,
-            self._discovered,
-            self._gone,
+            self._discovered if finding else None,
+            self._gone if finding else None,
             self._claim_together,
             self._delay(),
         )
+        query.leaving = {queue: one for queue, one in readers.items() if queue not in kept}
+        if query.leaving:
+            _LOG.warning(
+                "the option %s does not name %s any more: what was planned of them is read, and "
+                "then the query leaves them",
+                "queues" if self._options.pattern is None else "queuePattern",
+                ", ".join(sorted(query.leaving)),
+            )
+        return query
+
+    def _reads(self, queue: str) -> bool:
+        """True if the options name a queue of the checkpoint; dead letters may go elsewhere now."""
+        if self._options.pattern is not None:
+            return re.fullmatch(self._options.pattern, queue) is not None
+        return self._options.discovers or queue in self._options.queues
 
     def fit(self, query: SourceQuery, offsets: Mapping[str, QueueOffset]) -> bool:
         """True if a query has the readers that these offsets need."""
@@ -244,11 +243,11 @@ class QueueReaders:
             try:
                 readers[queue] = self._of(queue, offset)
             except QueueGone:
-                if self._options.discovers:
+                # Others the query leaves anyway.
+                if self._reads(queue):
+                    if not self._options.discovers:
+                        raise
                     self._gone(queue)
-                elif queue in self._options.queues:
-                    raise
-                # The query leaves the queue anyway.
         return readers
 
     def _of(self, queue: str, offset: QueueOffset) -> QueueReader:
@@ -296,7 +295,15 @@ class QueueReaders:
         Raises:
             OffsetError: a queue is missing, or none of the checkpoint's queues is left.
         """
-        if self._options.discovers:
+        options = self._options
+        if options.discovers:
+            if options.pattern is not None and offsets and not any(map(self._reads, offsets)):
+                what = "queuePattern" if options.super_stream is None else "superStream"
+                raise OffsetError(
+                    f"the checkpoint belongs to a query over {', '.join(sorted(offsets))}, and the "
+                    f"option {what}, {options.super_stream or options.pattern!r}, names none of "
+                    "them: use another checkpoint"
+                )
             return
         requested, found = set(self._options.queues), set(offsets)
         if not requested <= found:

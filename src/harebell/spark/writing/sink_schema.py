@@ -33,7 +33,13 @@ _KINDS = {
     "routing_key": ("string",),
     "headers_raw": ("binary",),
 }
+_OF_KAFKA = {
+    "key": "select CAST(key AS STRING) AS routing_key instead",
+    "topic": "say where to by the option queue or exchange, and drop it",
+    "partition": "drop it, and write to a superStream if the order of keys matters",
+}
 _MENDS = {
+    "routing_key": "cast it, CAST(... AS STRING)",
     "value": "cast it, CAST(... AS STRING), or make JSON of several columns, to_json(struct(*))",
     "headers": "make it of texts, map('name', CAST(... AS STRING))",
 }
@@ -201,11 +207,10 @@ def _mistyped(name: str, kind: DataType, wanted: str) -> SinkSchemaError:
 
 
 def _unknown(name: str) -> str:
+    text = f"a message has no place for column {name}"
+    if name in _OF_KAFKA:
+        return f"{text}, which is Kafka's: {_OF_KAFKA[name]}, or set ignoreUnknownColumns"
     near = nearest(name.lower(), COLUMNS)
-    mend = f"did you mean {near}?" if near else f"the columns are {', '.join(COLUMNS)}"
-    return (
-        f"a message has no place for column {name}: {mend} Drop it, or set ignoreUnknownColumns"
-        if near
-        else f"a message has no place for column {name}: {mend}; drop it, or set "
-        "ignoreUnknownColumns"
-    )
+    if near:
+        return f"{text}: did you mean {near}? Drop it, or set ignoreUnknownColumns"
+    return f"{text}: the columns are {', '.join(COLUMNS)}; drop it, or set ignoreUnknownColumns"
