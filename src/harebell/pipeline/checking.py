@@ -253,8 +253,20 @@ class _Reader:
                 continue
             line = each.value["from"].line if "from" in each.value else each.line
             self._known_to_sink(sink, line)
+            self._apart(sink, found, each.line)
             found[sink.name] = sink
         return tuple(found.values())
+
+    def _apart(self, sink: Sink, others: Mapping[str, Sink], line: int) -> None:
+        """Check that no directory gets Parquet files and a Delta table."""
+        files = {"delta", "parquet"}
+        for other in others.values():
+            if {sink.kind, other.kind} == files and sink.target == other.target:
+                self._complaints.add(
+                    line,
+                    f"the sinks {other.name} and {sink.name} write a Delta table and other Parquet "
+                    f"files to {sink.target}: give each a directory",
+                )
 
     def _known_to_sink(self, sink: Sink, line: int) -> None:
         if sink.source not in self._views:

@@ -66,6 +66,13 @@ def test_a_file_becomes_a_description(tmp_path: Path) -> None:
     assert not found.stateful
 
 
+def test_names_of_queues_and_binding_keys_may_be_a_list(tmp_path: Path) -> None:
+    found = described(tmp_path, "source: {queues: [q, 'r,s']}\nsinks: [{console: }]\n")
+    assert found.sources[0].options == {"queues": '["q", "r,s"]'}
+    text = "source: {exchange: e, bindingKeys: [eu.#, us]}\nsinks: [{console: }]\n"
+    assert described(tmp_path, text).sources[0].options["bindingKeys"] == '["eu.#", "us"]'
+
+
 def test_a_file_without_much_has_defaults(tmp_path: Path) -> None:
     found = described(tmp_path, "source: {queue: q}\nsinks: [{console: }]\n")
     assert (found.name, found.trigger, found.mode) == ("p", Trigger("now"), "append")
@@ -278,6 +285,24 @@ sinks: [{console: , from: source}, {console: , from: a}]
             5,
             "catalogOptions must be a mapping",
         ),
+        (
+            "source: {queue: q}\nsinks:\n  - iceberg: a.b\n    catalog: c\n"
+            "    partitionBy: ['day(time)']",
+            5,
+            "no transforms such as day(time): make a column of it in a step",
+        ),
+        (
+            "source: {queue: q}\nsinks:\n  - parquet: lake\n  - delta: ./lake",
+            4,
+            "the sinks parquet and delta write a Delta table and other Parquet files to",
+        ),
+        (
+            "source: {queue: q, options: {prefetch: 5}}\nsinks: [{console: }]",
+            1,
+            "write prefetch beside queue, as keys of the source",
+        ),
+        ("source: {queues: [q, 5, [r]]}\nsinks: [{console: }]", 1, "queues must be a text"),
+        ("source: {queues: [q, q]}\nsinks: [{console: }]", 1, "names queue 'q' twice"),
         ("source: {queue: q}\nsinks:\n  - console:\n    name: [x]", 4, "name must be"),
         ("source:\n  queue: q\n  body: json", 3, "body is a mapping such as"),
         ("source:\n  queue: q\n  body: {fromat: json}", 3, "did you mean format?"),

@@ -35,8 +35,12 @@ _TRACEBACK_LOGGERS = (
     *(f"{_STREAMING}.{name}" for name in ("MicroBatchExecution", "runtime.MicroBatchExecution")),
     *("sql.execution.datasources.v2.AppendDataExec", "scheduler.TaskSetManager"),
     *("executor.Executor", "util.Utils"),
+    *(f"sql.execution.datasources.{name}" for name in ("FileFormatWriter", "WriteFilesExec")),
 )
 """Loggers of Spark that print a traceback for a failed query or job."""
+_HADOOP_LOGGER = "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter"
+_CALLED = re.compile(r"An error occurred while calling \w+\.\w+\.")
+_CAUSE = re.compile(r"^(?:Caused by: |: )(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (?P<said>.+)$")
 
 
 def suppress_tracebacks(session: Any = None) -> None:
@@ -53,8 +57,9 @@ def suppress_tracebacks(session: Any = None) -> None:
     jvm = getattr(session, "_jvm", None)
     if jvm is not None:
         log4j = jvm.org.apache.logging.log4j
-        for name in _TRACEBACK_LOGGERS:
-            log4j.core.config.Configurator.setLevel(f"org.apache.spark.{name}", log4j.Level.OFF)
+        names = [f"org.apache.spark.{name}" for name in _TRACEBACK_LOGGERS]
+        for name in (*names, _HADOOP_LOGGER):
+            log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -75,6 +80,10 @@ def reason_of(error: BaseException) -> str:
     found = [match for line in lines if (match := _RAISED.match(line)) is not None]
     ours = [match for match in found if match["other"] not in _WRAPPERS]
     sentence = ours[-1]["said"] if ours and "Traceback" in text else lines[0]
+    if _CALLED.fullmatch(sentence):
+        # An error of Java, told by a call without a name: its deepest cause says more.
+        causes = [match for line in lines if (match := _CAUSE.match(line)) is not None]
+        sentence = causes[-1]["said"] if causes else sentence
     return _NOISE.sub("", _CLASS.sub("", sentence)).strip()[:_LONGEST]
 
 

@@ -7,6 +7,8 @@ written again.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sinks import staging
-from harebell.pipeline.sinks.evolving import check_partitions, new_columns
+from harebell.pipeline.sinks.evolving import check_names, check_partitions, new_columns
 from harebell.pipeline.sinks.known_table import KnownTable
 from harebell.pipeline.sinks.table_form import TableForm
 from harebell.pipeline.sinks.uncommitted import UncommittedFiles
@@ -86,8 +88,15 @@ class DeltaSink:
             staging.clear(self._path, self._key)
             staging.pass_over(frame)
             return 0
+        check_names(frame.columns, f"Delta table {self._path}")
         check_partitions(self._form.partition_by, frame.columns, f"Delta table {self._path}")
-        schema = delta().Schema.from_json(frame.schema.json())
+        try:
+            schema = delta().Schema.from_json(frame.schema.json())
+        except ValueError as error:
+            raise PipelineError(
+                f"the Delta table {self._path} cannot have the columns of the rows: {error}; "
+                "change them in a step"
+            ) from error
         if table is not None:
             self._evolve(table, schema)
         staging.prepare(self._path)
@@ -104,6 +113,8 @@ class DeltaSink:
 
     def _table(self) -> Any:
         lake = delta()
+        if self._path.is_file():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not lake.DeltaTable.is_deltatable(str(self._path)):
             return None
         return lake.DeltaTable(str(self._path))

@@ -66,3 +66,19 @@ def check_partitions(partition_by: Sequence[str], rows: Collection[str], what: s
                 f"partitionBy of the {what} names the column {column}, which the rows lack: they "
                 f"have {', '.join(rows)}"
             )
+
+
+def check_names(rows: Collection[str], what: str) -> None:
+    """Check that the names of columns differ in more than case, as tables of a lake need.
+
+    Raises:
+        PipelineError: which two do not.
+    """
+    taken: dict[str, str] = {}
+    for name in rows:
+        if name.lower() in taken:
+            raise PipelineError(
+                f"the rows for the {what} have the columns {taken[name.lower()]} and {name}: names "
+                "must differ in more than case, so rename one in a step"
+            )
+        taken[name.lower()] = name

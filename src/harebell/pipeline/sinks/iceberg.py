@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.sinks.evolving import check_partitions, new_columns
+from harebell.pipeline.sinks.evolving import check_names, check_partitions, new_columns
 from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace, catalog_errors, loaded, opened
 from harebell.pipeline.sinks.iceberg_compaction import compact
 from harebell.pipeline.sinks.known_table import KnownTable
@@ -84,6 +84,7 @@ class IcebergSink:
             if last >= batch:
                 pass_over(frame)
                 return 0
+        check_names(frame.columns, self._what)
         check_partitions(self._form.partition_by, frame.columns, self._what)
         rows = _utc(frame.toArrow())
         if not rows.num_rows and not (self._form.overwrite and table is not None):

@@ -18,6 +18,7 @@ from harebell.pipeline.errors import PipelineError
 
 DEFAULT_NAME = "default"
 """The name of a catalog with an address: a database keeps the tables of each name apart."""
+_SHORTEST_SECRET = 3
 _PASSWORD = re.compile(r"://[^/@\s]*@")
 _SQLITE = "sqlite:///"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -157,7 +158,10 @@ def catalog_errors(place: CatalogPlace, what: str) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
         reason = _PASSWORD.sub("://***@", reason or type(error).__name__)
         for name, value in place.properties.items():
-            if value and any(word in name for word in ("token", "secret", "credential", "key")):
+            # A secret of three letters would be found in every word.
+            if len(value) > _SHORTEST_SECRET and any(
+                word in name for word in ("token", "secret", "credential", "key")
+            ):
                 reason = reason.replace(value, "***")
         raise PipelineError(
             f"{what}: {reason[:300]}; a micro-batch is not lost by this, and is written when the "

@@ -48,8 +48,18 @@ class ParquetSink:
         """Write a batch, unless it is committed; return the number of rows written.
 
         Raises:
-            PipelineError: the directory is a Delta table.
+            PipelineError: the directory is a Delta table, or it cannot be written.
         """
+        try:
+            return self._write(frame, batch)
+        except OSError as error:
+            raise PipelineError(
+                f"the Parquet files in {self._directory} cannot be written: "
+                f"{error.strerror or error}; a micro-batch is not lost by this, and is written "
+                "when the pipeline runs again"
+            ) from error
+
+    def _write(self, frame: DataFrame, batch: int) -> int:
         if (self._directory / "_delta_log").is_dir():
             raise PipelineError(
                 f"the directory {self._directory} is a Delta table, which would not have these "
@@ -59,6 +69,7 @@ class ParquetSink:
         if last is not None and last >= batch:
             staging.pass_over(frame)
             return 0
+        staging.prepare(self._directory)
         files = staging.stage(
             frame, self._directory, self._key, self._partition_by, self._compression
         )

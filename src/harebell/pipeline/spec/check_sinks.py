@@ -46,6 +46,7 @@ _OWN = {
     "txnappid": "is set by the pipeline, which counts its micro-batches itself",
     "txnversion": "is set by the pipeline, which counts its micro-batches itself",
 }
+_TRANSFORM = re.compile(r"\s*(?:year|month|day|hour|bucket|truncate)s?\s*\(.*\)\s*", re.I)
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 
 
@@ -92,6 +93,13 @@ def sink_of(
         target, options = _publishing(kind, keys, complaints)
         kind = "exchange"
     partitions = list_of(keys.get("partitionBy"), "partitionBy", complaints)
+    for column in partitions:
+        if kind == "iceberg" and _TRANSFORM.fullmatch(column):
+            complaints.add(
+                keys["partitionBy"].line,
+                f"partitionBy has columns and no transforms such as {column}: make a column of it "
+                "in a step",
+            )
     return Sink(name, kind, source, target, where, options, partitions)
 
 

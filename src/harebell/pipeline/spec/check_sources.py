@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from harebell.pipeline.errors import Complaints
 from harebell.pipeline.spec import statements
 from harebell.pipeline.spec.description import FORMATS, ON_ERROR, Body, Route, Source, Watermark
-from harebell.pipeline.spec.values import text_of, written
+from harebell.pipeline.spec.values import list_of, text_of, written
 from harebell.pipeline.spec.yaml_nodes import Node, unknown_keys
 from harebell.spark.options.source_options import OptionError, for_stream, parse
 
 _OWN = ("body", "watermark")
+_LISTS = ("queues", "bindingkeys")
 _OF_BODIES = ("bodyformat", "schema", "mode")
 _BODY_KEYS = ("format", "schema", "onError", "deadLetter")
 _ROUTE_KEYS = ("exchange", "routingKey", "queue")
@@ -30,7 +32,15 @@ def source_of(name: str, node: Node, complaints: Complaints) -> Source:
     for key, each in keys.items():
         if key in _OWN:
             continue
-        if each.is_mapping or each.is_list or each.value is None:
+        if each.is_list and key.lower() in _LISTS:
+            options[key] = json.dumps(list_of(each, key, complaints), ensure_ascii=False)
+        elif key == "options" and each.is_mapping:
+            complaints.add(
+                each.line,
+                f"a source has no key options: write {', '.join(each.value) or 'them'} beside "
+                "queue, as keys of the source",
+            )
+        elif each.is_mapping or each.is_list or each.value is None:
             complaints.add(each.line, f"{key} must be a text or a number, not {each.kind}")
         else:
             options[key] = written(each.value)

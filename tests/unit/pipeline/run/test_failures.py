@@ -38,6 +38,11 @@ harebell.spark.reading.spooled.queue_consumer.SourceError: the queue 'orders' do
             "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found. SQLSTATE: 42P01; line 1",
             "The table `x` cannot be found.",
         ),
+        (
+            "An error occurred while calling o167.parquet.\n: org.apache.spark.SparkException: "
+            "Job aborted\n\tat org.apache.X\nCaused by: java.io.IOException: Mkdirs failed\n\tat Y",
+            "Mkdirs failed",
+        ),
         ("plain", "plain"),
         ("", "ValueError"),
     ],
