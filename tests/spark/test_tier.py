@@ -180,6 +180,13 @@ def test_messages_that_went_before_the_tier_had_them_are_told(
     assert f"the messages 100 to {stream.first() - 1} of the stream {queue} went before" in output
     assert stream.run("--accept-gap")[0] == 0
     assert stream.tiered() == [*range(100), *range(stream.first(), 2_100)]
+    # An empty place, such as that of a disk that is not mounted, is not taken for a new tier.
+    stream.place.rename(stream.directory / "unmounted")
+    code, output = stream.run()
+    assert code == 1
+    assert "there is no tier in " in output
+    assert f"the messages 0 to {stream.first() - 1} of the stream {queue} are gone" in output
+    assert not list(stream.place.glob("part-*"))
 
 
 def test_a_query_reads_the_tier_and_then_the_broker_as_one_stream(

@@ -44,7 +44,7 @@ class TierFiles:
     def __init__(self, place: str) -> None:
         from pyarrow import fs
 
-        self._place = shown(place)
+        self.place = shown(place)
         with self._errors():
             self._files, self._base = opened(place)
         self._local = isinstance(self._files, fs.LocalFileSystem)
@@ -69,7 +69,7 @@ class TierFiles:
                 if (found["vhost"], found["stream"]) == (vhost, stream)
                 else f"the stream {found['stream']} in vhost {found['vhost']}"
             )
-            raise PipelineError(f"{self._place} has messages of {which}: use another place")
+            raise PipelineError(f"{self.place} has messages of {which}: use another place")
 
     def parts(self) -> list[TierPart]:
         """Return the files, in the order of their offsets.
@@ -86,7 +86,7 @@ class TierFiles:
         for before, after in itertools.pairwise(found):
             if after.first < before.end:
                 raise PipelineError(
-                    f"the files {before.name} and {after.name} in {self._place} have the same "
+                    f"the files {before.name} and {after.name} in {self.place} have the same "
                     "messages: two jobs wrote there; remove the one whose offsets others have"
                 )
         return found
@@ -152,14 +152,14 @@ class TierFiles:
         data = self._read(name)
         if data is None or hashlib.sha256(data).hexdigest() != part.checksum:
             raise PipelineError(
-                f"the file {name} in {self._place} is not what was written to it: its checksum "
+                f"the file {name} in {self.place} is not what was written to it: its checksum "
                 "differs"
             )
         offsets = pq.read_table(pa.BufferReader(data))["offset"]
         span = (pc.min(offsets).as_py(), pc.max(offsets).as_py() + 1, len(offsets))
         if span != (part.first, part.end, part.rows):
             raise PipelineError(
-                f"the file {name} in {self._place} has {span[2]} messages from offset {span[0]} to "
+                f"the file {name} in {self.place} has {span[2]} messages from offset {span[0]} to "
                 f"{span[1] - 1}, and should have {part.rows} from {part.first} to {part.end - 1}"
             )
 
@@ -185,6 +185,6 @@ class TierFiles:
                 os.close(descriptor)
 
     def _errors(self) -> AbstractContextManager[None]:
-        what = f"the tier {self._place} cannot be used"
+        what = f"the tier {self.place} cannot be used"
         lost = "no message is lost: the stream keeps what the tier does not have"
         return storage_errors(PipelineError, what, lost)

@@ -103,6 +103,8 @@ class TierJob:
             self.files.verify(parts[-1])
             self._check_gap(first, span.first)
             first = max(first, span.first)
+        else:
+            self._check_beginning(span.first)
         count = 0
         last = first - 1
         wanted = OffsetRange(self.stream, span.generation, first, span.end, span.messages)
@@ -127,6 +129,19 @@ class TierJob:
                 f"the messages {tiered} to {first - 1} of the stream {self.stream} went before the "
                 f"tier had them: declare it with x-tier={self.name}, so that it keeps them, and go "
                 "on with --accept-gap"
+            )
+
+    def _check_beginning(self, first: int) -> None:
+        """Check that an empty tier is not in the place of one that cannot be seen.
+
+        Its offset would be acknowledged, so that the broker lets messages go which the right tier
+        does not have.
+        """
+        if first > 0 and not self.accept_gap:
+            raise PipelineError(
+                f"there is no tier in {self.files.place}, and the messages 0 to {first - 1} of the "
+                f"stream {self.stream} are gone: if a tier has them, correct --to or mount its "
+                f"place; --accept-gap begins a new one with message {first}"
             )
 
     def _acknowledge(self, offset: int) -> None:
