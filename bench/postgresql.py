@@ -6,9 +6,11 @@
 Servers are those of the machine's package with the settings of a new cluster, on the disk of
 temporary files. `copy` writes as many octets as the broker has to, in rows as large as a window of
 messages: once in one transaction, and once with a commit for each row, which is what confirms wait
-for. `psql` is the time of one INSERT of a message by psql. The rest are brokers with their
-defaults: over a directory, over one server, and over one with a synchronous standby; and a quorum
-queue of RabbitMQ with three nodes on this machine, if RabbitMQ is installed.
+for. `psql` is the time of one INSERT of a message by psql, one after the other, and at the pace of
+the confirms that it is compared with; see `bench.postgresql_commits`. The rest are brokers with
+their defaults: over a directory, over one server, and over one with a synchronous standby; and a
+quorum queue of RabbitMQ with three nodes on this machine, if RabbitMQ is installed. `meter` is the
+time of a confirm of a transient message, which waits for nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import select
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,11 +34,13 @@ from bench.disk import record_bytes
 from bench.frames import Frames
 from bench.measure import play
 from bench.peer import BenchError, Peer
+from bench.postgresql_commits import Times, by_libpq, by_psql, times_of
+from bench.process import cpu_seconds
 from bench.scenarios import SCENARIOS, WINDOW
 from harebell.server.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from tests.postgresql.brokers import StoreBroker, owner_of
-from tests.postgresql.servers import PostgresServer, fresh_database, programs
+from tests.postgresql.servers import PostgresServer, fresh_database
 
 _DEFAULTS = {"shared_buffers": "128MB", "min_wal_size": "80MB", "max_wal_size": "1GB"}
 _DATABASE = "bench"
@@ -47,8 +49,7 @@ _LEASE_MS = 3_000
 """The default of `storage_lease_ms`."""
 _RATE = 1_000
 _QUEUES, _IN_EACH = 100, 1_000
-_COMMITS = 300
-_MESSAGE_BYTES = 200
+_COMMITS = 3_000
 _SLOWEST = 20_000
 """Messages per second that any machine reaches."""
 _MIB = 1024 * 1024
@@ -93,6 +94,10 @@ def main(arguments: Sequence[str]) -> None:
             one, other = figures.get(f"{above}_{name}"), figures.get(f"{below}_{name}")
             if one and other:
                 figures[f"{above}_{name}_of_{below}"] = one / other
+    for name in ("alone", "standby"):
+        one, other = figures.get(f"{name}_p50_ms"), figures.get(f"{name}_psql_paced_p50_ms")
+        if one and other:
+            figures[f"{name}_p50_of_psql_paced"] = one / other
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
 
@@ -111,13 +116,14 @@ def _measured(part: str, server: PostgresServer, options: argparse.Namespace) ->
     if part == "drain":
         return {"drain_s": _new_owner(server, _drain, "drain")}
     if part == "alone":
+        figures = _commits(server, "alone", options.seconds / 2)
         with _over(server, "alone") as broker:
-            return _loads(broker, "alone", options.seconds)
+            return figures | _loads(broker, "alone", options.seconds, server=server)
     standby = server.standby("standby1", settings=_DEFAULTS)
     server.requires_standby("standby1")
-    figures = {"psql_replicated_p50_ms": _psql(server)}
+    figures = _commits(server, "standby", options.seconds / 2)
     with _over(server, "standby", "--durability=replicated") as broker:
-        figures |= _loads(broker, "standby", options.seconds)
+        figures |= _loads(broker, "standby", options.seconds, server=server)
     server.requires_standby()
     standby.stop()
     return figures
@@ -135,7 +141,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _shown(name: str, value: float, unit: str) -> float:
-    print(f"{name:<34} {value:>12,.1f} {unit}", flush=True)
+    digits = 2 if unit in ("ms", "us") else 1
+    print(f"{name:<46} {value:>14,.{digits}f} {unit}", flush=True)
     return value
 
 
@@ -173,7 +180,6 @@ def _server_alone(server: PostgresServer, seconds: float) -> Figures:
                 rate = _copied(connection, row, seconds / 2, commits=commits)
                 key = f"copy_commits_{name}" if commits else f"copy_{name}"
                 figures[key] = _shown(key, rate * WINDOW, "messages/s")
-    figures["psql_p50_ms"] = _psql(server)
     return figures
 
 
@@ -199,24 +205,24 @@ def _copied(
     return number / (time.monotonic() - begin)
 
 
-def _psql(server: PostgresServer) -> float:
-    """Milliseconds of half of the commits of one message, as psql counts them."""
-    with fresh_database(server, _DATABASE):
-        insert = f"INSERT INTO t VALUES (decode(repeat('5a', {_MESSAGE_BYTES}), 'hex'));\n"
-        script = "CREATE TABLE t (content bytea);\n\\timing on\n" + insert * _COMMITS
-        done = subprocess.run(
-            [str(programs() / "psql"), "-q", "-X", server.url(_DATABASE)],
-            input=script,
-            capture_output=True,
-            text=True,
-            check=True,
-            # The time has a decimal point.
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    times = sorted(float(each) for each in re.findall(r"Time: ([\d.]+) ms", done.stdout))
-    if len(times) != _COMMITS:
-        raise BenchError(f"psql: {done.stdout}{done.stderr}")
-    return _shown("psql, one commit, p50", times[len(times) // 2], "ms")
+def _commits(server: PostgresServer, name: str, seconds: float) -> Figures:
+    """One commit without a broker, one after the other and at the pace of the confirms."""
+    paced = int(seconds * _RATE)
+    figures = {}
+    for key, what, times in (
+        (f"{name}_psql", "psql, one after the other", by_psql(server, _COMMITS)),
+        (f"{name}_psql_paced", "psql, 1,000/s", by_psql(server, paced, _RATE)),
+        (f"{name}_libpq_paced", "libpq, 1,000/s", by_libpq(server, paced, _RATE)),
+    ):
+        figures |= _shown_times(key, f"{name}, {what}", times)
+    return figures
+
+
+def _shown_times(key: str, what: str, times: Times) -> Figures:
+    return {
+        f"{key}_p50_ms": _shown(f"{what}, p50", times.p50, "ms"),
+        f"{key}_p99_ms": _shown(f"{what}, p99", times.p99, "ms"),
+    }
 
 
 # --- brokers -------------------------------------------------------------------------------------
@@ -255,27 +261,53 @@ def _check_members(broker: RabbitQuorum) -> None:
         raise BenchError(f"a quorum queue has {found} members that run, not {QUORUM_NODES}")
 
 
-def _loads(broker: Broker, name: str, seconds: float, *, queue_type: str = "") -> Figures:
+def _loads(
+    broker: Broker,
+    name: str,
+    seconds: float,
+    *,
+    queue_type: str = "",
+    server: PostgresServer | None = None,
+) -> Figures:
     figures = {}
     for each in ("c128w", "c1kw"):
         scenario = structs.replace(SCENARIOS[each], queue_type=queue_type)
-        found = play(broker, scenario, seconds).messages_per_second or 0.0
+        before, clients = 0.0 if server is None else cpu_seconds(server.pid), _clients_cpu()
+        found = play(broker, scenario, seconds)
         key = f"{name}_{each}"
-        figures[key] = _shown(key, found, "messages/s")
-    p50, p99 = _confirm_latency(broker.port, seconds, queue_type)
-    figures[f"{name}_p50_ms"] = _shown(f"{name}, confirm, p50", p50, "ms")
-    figures[f"{name}_p99_ms"] = _shown(f"{name}, confirm, p99", p99, "ms")
+        figures[key] = _shown(key, found.messages_per_second or 0.0, "messages/s")
+        if server is not None and found.messages:
+            for what, used in (
+                ("broker", (found.us_per_message or 0.0) / 1e6 * found.messages),
+                ("postgresql", cpu_seconds(server.pid) - before),
+                ("clients", _clients_cpu() - clients),
+            ):
+                share = used * 1e6 / found.messages
+                figures[f"{key}_{what}_us"] = _shown(f"{key}, CPU of {what}", share, "us")
+    times = _confirm_latency(broker.port, seconds, queue_type)
+    figures |= _shown_times(name, f"{name}, confirm", times)
+    if server is not None:
+        meter = _confirm_latency(broker.port, seconds / 2, queue_type, persistent=False)
+        figures |= _shown_times(f"{name}_meter", f"{name}, meter", meter)
     return figures
 
 
-def _confirm_latency(port: int, seconds: float, queue_type: str) -> tuple[float, float]:
-    """Milliseconds from a publish to its confirm at 1,000 messages per second: half, and 99 %."""
+def _clients_cpu() -> float:
+    """Seconds of the processes that have ended, which are those of clients."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def _confirm_latency(
+    port: int, seconds: float, queue_type: str, *, persistent: bool = True
+) -> Times:
+    """Milliseconds from when a publish is due to its confirm, at 1,000 messages per second."""
     peer = Peer(port, lambda *_: None)
     arguments = {"x-queue-type": queue_type} if queue_type else {}
     declare = m.QueueDeclare("bench.latency", durable=True, arguments=arguments)
     peer.call(declare, m.QueueDeclareOk)
     peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-    frames = Frames("", "bench.latency", 128, persistent=True, batch=1)
+    frames = Frames("", "bench.latency", 128, persistent=persistent, batch=1)
     count = int(seconds * _RATE)
     sent: list[float] = []
     times: list[float] = []
@@ -291,11 +323,10 @@ def _confirm_latency(port: int, seconds: float, queue_type: str) -> tuple[float,
         if select.select([peer.socket], [], [], wait)[0]:
             peer.read()
             now = time.monotonic()
-            times += [now - each for each in sent[len(times) : peer.confirmed]]
+            times += [(now - each) * 1_000 for each in sent[len(times) : peer.confirmed]]
     peer.call(m.QueueDelete("bench.latency"), m.QueueDeleteOk)
     peer.close()
-    times.sort()
-    return times[count // 2] * 1000, times[count * 99 // 100] * 1000
+    return times_of(times)
 
 
 def _size(server: PostgresServer, through: int) -> Figures:

@@ -36,9 +36,13 @@ def _figures(file: Path, *arguments: str) -> dict[str, float]:
 @pytest.mark.timeout(300)
 def test_a_broker_is_compared_with_copy_and_psql(tmp_path: Path) -> None:
     found = _figures(tmp_path / "figures", "--parts", "server", "alone")
-    for name in ("copy_c128w", "copy_commits_c128w", "psql_p50_ms", "alone_c128w", "alone_c1kw"):
+    for name in ("copy_c128w", "copy_commits_c128w", "alone_c128w", "alone_c1kw"):
         assert found[name] > 0
-    assert 0 < found["alone_p50_ms"] <= found["alone_p99_ms"]
+    for name in ("", "_meter", "_psql", "_psql_paced", "_libpq_paced"):
+        assert 0 < found[f"alone{name}_p50_ms"] <= found[f"alone{name}_p99_ms"]
+    for name in ("broker", "postgresql", "clients"):
+        assert found[f"alone_c1kw_{name}_us"] > 0
+    assert found["alone_p50_of_psql_paced"] > 0
     assert 0 < found["alone_c128w_of_copy"] < 2
 
 
