@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import select
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import LogWriter
 from harebell.server.postgresql.ownership import Deposed, Ownership, claim, look, now
+from harebell.server.postgresql.prepared import Prepared
 from harebell.server.postgresql.tables import Tables
 from harebell.store.commit import write_all
 from harebell.store.journal.changes import SNAPSHOT, Change
 from harebell.store.journal.recording import Journal, RecordedFiles
 from harebell.store.journal.replaying import Replica
+from tests.patience import SECONDS
 from tests.postgresql.servers import PostgresServer
 
 LEASE_MS = 20_000
@@ -74,6 +77,17 @@ class Owner:
 
     def commit(self) -> None:
         self.writer.append(self.journal.take())
+
+    def send(self) -> bool | None:
+        """Commit as the event loop does: False if the writer has to find out in a thread."""
+        descriptor = self.writer.send(self.journal.take())
+        if descriptor < 0:
+            return None
+        while True:
+            assert select.select([descriptor], [], [], SECONDS)[0]
+            committed = self.writer.answered()
+            if committed is not None:
+                return committed
 
     def contents(self) -> dict[str, bytes]:
         found = {}
@@ -133,6 +147,7 @@ def test_the_log_is_cleaned_while_it_grows_and_says_the_same(
         if number >= 20 and number % 10:
             owner.recorded.remove(f"queues/a/{number - 20:04}.seg")
         owner.commit()
+        owner.writer.tidy()
     with owner.database.connect() as link:
         generations = owner.tables.generations(link)
         stored = sum(
@@ -278,3 +293,140 @@ def test_a_server_without_room_stalls_the_commit_which_succeeds_later(
     owner.write("queues/a/1.seg", b"second", 5)
     owner.commit()
     assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
+
+
+# --- commits that the event loop sends ------------------------------------------------------------
+
+
+@pytest.fixture
+def sending(owner: Owner) -> Owner:
+    """An owner that has committed once, so its connection and its statement are there."""
+    owner.write("queues/a/1.seg", b"first")
+    owner.commit()
+    return owner
+
+
+def _numbers(url: str) -> list[int]:
+    with psycopg.connect(url) as link:
+        rows = link.execute("SELECT number FROM harebell.log_0000000001 ORDER BY 1").fetchall()
+    return [number for (number,) in rows]
+
+
+def test_small_commits_are_sent_without_waiting_and_found_by_the_next_owner(
+    sending: Owner, tmp_path: Path, url: str
+) -> None:
+    for number in range(20):
+        sending.write("queues/a/1.seg", b"%04d" % number, 5 + 4 * number)
+        assert sending.send() is True
+    assert _numbers(url) == list(range(1, 23))
+    assert _again(tmp_path, url) == sending.contents()
+
+
+def test_a_large_commit_is_kept_for_the_thread(sending: Owner, tmp_path: Path, url: str) -> None:
+    sending.write("queues/a/1.seg", b"x" * 100_000, 5)
+    assert sending.send() is None
+    assert _numbers(url) == [1, 2]
+    sending.commit()
+    assert _again(tmp_path, url) == sending.contents()
+
+
+def test_a_commit_that_was_sent_and_whose_answer_was_lost_is_there_once(
+    sending: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = Prepared.received
+
+    def lost(statement: Prepared) -> int | None:
+        if received(statement) is None:
+            return None
+        raise psycopg.OperationalError("the answer was lost")
+
+    monkeypatch.setattr(Prepared, "received", lost)
+    sending.write("queues/a/1.seg", b"once", 5)
+    assert sending.send() is False
+    # What comes until it is known is not in that row.
+    sending.write("queues/a/1.seg", b"more", 9)
+    sending.commit()
+    assert _numbers(url) == [1, 2, 3, 4]
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstoncemore"}
+
+
+def test_a_commit_that_was_sent_into_a_lost_connection_is_made_by_the_thread(
+    sending: Owner, postgresql: PostgresServer, tmp_path: Path, url: str
+) -> None:
+    postgresql.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'harebell%'"
+    )
+    sending.write("queues/a/1.seg", b"second", 5)
+    assert not sending.send()
+    sending.commit()
+    sending.write("queues/a/1.seg", b"third", 11)
+    assert sending.send() is True
+    assert _numbers(url) == [1, 2, 3, 4]
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecondthird"}
+
+
+def test_a_deposed_owner_that_sends_commits_nothing(
+    sending: Owner, tmp_path: Path, url: str
+) -> None:
+    other = Owner(tmp_path / "two", url, "two")
+    sending.write("queues/a/1.seg", b"late", 5)
+    assert sending.send() is False
+    with pytest.raises(Deposed, match="another broker has claimed it"):
+        sending.commit()
+    other.end()
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"first"}
+
+
+def test_a_number_that_is_taken_stops_a_commit_that_was_sent(sending: Owner, url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as link:
+        link.execute("INSERT INTO harebell.log_0000000001 VALUES (3, 99, 'x')")
+    sending.write("queues/a/1.seg", b"mine", 5)
+    assert sending.send() is False
+    with pytest.raises(Deposed):
+        sending.commit()
+
+
+def test_a_warning_about_a_commit_that_was_sent_leaves_its_outcome_open(
+    sending: Owner, postgresql: PostgresServer, tmp_path: Path, url: str
+) -> None:
+    """As when the wait for a standby was cancelled: the commit may be on one server only."""
+    database = url.rpartition("/")[2]
+    postgresql.execute(
+        "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE WARNING 'on this server only'; RETURN new; END $$",
+        database,
+    )
+    postgresql.execute(
+        "CREATE TRIGGER warns BEFORE INSERT ON harebell.log_0000000001"
+        " FOR EACH ROW EXECUTE FUNCTION warn()",
+        database,
+    )
+    sending.write("queues/a/1.seg", b"second", 5)
+    assert sending.send() is False
+    assert "warning: PostgreSQL warns: on this server only" in sending.said
+    sending.commit()
+    assert _numbers(url) == [1, 2, 3]
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
+
+
+def test_the_loop_goes_on_sending_after_the_thread_has_ended_a_generation(
+    sending: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "GENERATION_BYTES", 30_000)
+    monkeypatch.setattr(log_writer, "DEAD_MAX_BYTES", 30_000)
+    sent = 0
+    for number in range(100):
+        sending.write("queues/a/1.seg", bytes([number]) * 2_000)
+        if sending.send():
+            sent += 1
+        else:
+            sending.commit()
+        if sending.writer.untidy():
+            sending.writer.tidy()
+    assert sent > 80
+    with sending.database.connect() as link:
+        generations = sending.tables.generations(link)
+    assert generations[-1] > 5
+    assert len(generations) < 4
+    assert _again(tmp_path, url) == sending.contents()

@@ -334,6 +334,7 @@ class App:
             flush=self._go_on,
             spare=storage.reserve.spend,
             removes_later=storage.owned is None,
+            remote=storage.owned,
         )
 
     def _go_on(self) -> None:

@@ -187,17 +187,9 @@ class Batch:
         When a write fails `perform` may still be called, and does everything again. When a sync
         fails nothing may be.
         """
-        if self._changes or self._joint or self._written or (self._redo.holds and self._redo.large):
+        files = self._only_written()
+        if files is None:
             return None
-        files: dict[File, None] = {}
-        for part in self.parts:
-            if part.removals or part.gone or part.early:
-                return None
-            for write in part.writes:
-                file = write.segment.writer
-                if file is None or write.cuts:
-                    return None
-                files[file] = None
         descriptors = self._files.descriptors([*files])
         if not descriptors:
             return None
@@ -213,6 +205,27 @@ class Batch:
                 if write.ahead:
                     work.writes.append((place, unused(end, write.ahead), end))
         return work
+
+    def is_small(self, byte_count: int) -> bool:
+        """True if it only writes, to open files, and at most so many bytes."""
+        if self._only_written() is None:
+            return False
+        return sum([len(write.data) for part in self.parts for write in part.writes]) <= byte_count
+
+    def _only_written(self) -> dict[File, None] | None:
+        """Return the files, if all work is to write to files that are open."""
+        if self._changes or self._joint or self._written or (self._redo.holds and self._redo.large):
+            return None
+        files: dict[File, None] = {}
+        for part in self.parts:
+            if part.removals or part.gone or part.early:
+                return None
+            for write in part.writes:
+                file = write.segment.writer
+                if file is None or write.cuts:
+                    return None
+                files[file] = None
+        return files
 
     @contextmanager
     def _certainly(self) -> Iterator[None]:

@@ -14,6 +14,11 @@ perform: removing 8 MiB takes milliseconds, for which no confirm has to wait. Th
 broker that ends before it has removed them does so at its next start.
 
 Most batches consist only of writes and syncs. A `SyncThread` does these without the interpreter.
+
+A store in PostgreSQL has a `Remote`. A small batch is sent by the event loop, which has the answer
+when its socket can be read, and no thread is woken. The connection belongs to the loop from `send`
+until the answer, and to the thread from a `put` into its inbox until it reports; there is no other
+time when it is used. What is not committed for sure goes to the thread.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ from harebell.base.limits import (
     GATHER_MANY,
     GATHER_SECONDS,
     GATHER_SHARE,
+    LOOP_COMMIT_BYTES,
     PERFORM_MAX,
     REMOVALS_MAX,
     STALL_RETRY_SECONDS,
@@ -75,8 +81,27 @@ class Batch(Protocol):
     def direct(self) -> Direct | None:
         """The batch as writes and syncs; None if it is more than that."""
 
+    def is_small(self, byte_count: int) -> bool:
+        """Whether it only writes, to open files, and at most so many bytes."""
+
     def perform(self, *, removing: bool = True) -> None:
         """Write and sync this batch."""
+
+
+class Remote(Protocol):
+    """Commits on a server; see `harebell.server.postgresql.owned_store`."""
+
+    def send(self) -> int:
+        """Send a performed batch; return what to wait for, or -1 if the thread has to commit."""
+
+    def answered(self) -> bool | None:
+        """Whether it is committed: None for not yet, False if the thread has to find out."""
+
+    def untidy(self) -> bool:
+        """Whether `tidy` has something to do."""
+
+    def tidy(self) -> None:
+        """Do what no confirm waits for; called in the thread."""
 
 
 class Nothing:
@@ -96,8 +121,32 @@ class Nothing:
     def direct(self) -> None:
         """No-op: the batch is empty."""
 
+    def is_small(self, byte_count: int) -> bool:
+        """True: the batch is empty."""
+        return byte_count >= 0
+
     def perform(self, *, removing: bool = True) -> None:
         """No-op: the batch is empty."""
+
+
+class Upkeep(Nothing):
+    """An empty batch, with what is left to do when everything is confirmed.
+
+    Args:
+        remote: knows it.
+    """
+
+    def __init__(self, remote: Remote) -> None:
+        super().__init__()
+        self._remote = remote
+
+    def perform(self, *, removing: bool = True) -> None:
+        """Do it; a server without room is left to the next batch."""
+        try:
+            self._remote.tidy()
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                self.failed = error
 
 
 class Gathering(Protocol):
@@ -130,6 +179,7 @@ class Flusher:
         spare: frees the reserve on a full disk; returns true if there was one.
         removes_later: whether segments are removed after their batch is confirmed. Not in
             PostgreSQL, where that is a part of the batch.
+        remote: the store in PostgreSQL; None for one in the data directory.
 
     Attributes:
         syncs: how long the syncs of commits took in the sync thread, in seconds. Those of other
@@ -152,6 +202,7 @@ class Flusher:
         flush: Callable[[], None],
         spare: Callable[[], bool] = lambda: False,
         removes_later: bool = True,
+        remote: Remote | None = None,
     ) -> None:
         self._loop = loop
         self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
@@ -165,6 +216,10 @@ class Flusher:
         self._flush = flush
         self._spare = spare
         self._removes_later = removes_later
+        self._remote = remote
+        self._watched = -1
+        self._asked = False
+        self._tidying = False
         self._removals: deque[Removal] = deque()
         self._due = False
         self._late: asyncio.TimerHandle | None = None
@@ -238,6 +293,7 @@ class Flusher:
                 timer.cancel()
         if self._swift is not None:
             self._loop.remove_reader(self._swift.fileno())
+        self._watch(-1)
         if self._flying is None:
             self._inbox.put(None)
             self._thread.join()
@@ -256,8 +312,13 @@ class Flusher:
         if self._flying is not None:
             self._idle.clear()
             self._began = time.monotonic()
-            if not self._go_swiftly(self._flying):
-                self._inbox.put(self._flying)
+            if not (self._go_swiftly(self._flying) or self._go_remotely(self._flying)):
+                self._give(self._flying)
+
+    def _give(self, batch: Batch) -> None:
+        """Give a batch to the thread, and the connection of the store with it."""
+        self._watch(-1)
+        self._inbox.put(batch)
 
     def _go_swiftly(self, batch: Batch) -> bool:
         """Give a batch to the sync thread, if it only writes and syncs."""
@@ -290,6 +351,51 @@ class Flusher:
         self.written += sum([len(data) for _, data, _ in work.writes])
         self._performed(batch)
 
+    def _go_remotely(self, batch: Batch) -> bool:
+        """Commit a small batch without the thread, if nothing is with it."""
+        remote = self._remote
+        if remote is None or self._stalled or self._tidying:
+            return False
+        if not batch.is_small(LOOP_COMMIT_BYTES):
+            return False
+        batch.perform()
+        if batch.failed is not None:
+            self._loop.call_soon(self._performed, batch)
+            return True
+        descriptor = remote.send() if batch.stalled is None else -1
+        if descriptor < 0:
+            return False
+        self._asked = True
+        self._watch(descriptor)
+        return True
+
+    def _watch(self, descriptor: int) -> None:
+        """Watch the connection of the store; -1 for none."""
+        if descriptor == self._watched:
+            return
+        if self._watched >= 0:
+            self._loop.remove_reader(self._watched)
+        self._watched = descriptor
+        if descriptor >= 0:
+            self._loop.add_reader(descriptor, self._answered)
+
+    def _answered(self) -> None:
+        """Finish a batch that was sent, or give it to the thread."""
+        remote, batch = self._remote, self._flying
+        if remote is None or batch is None or not self._asked:
+            # The server has ended the connection: the next batch will find out.
+            self._watch(-1)
+            return
+        committed = remote.answered()
+        if committed is None:
+            return
+        self._asked = False
+        if committed:
+            self.syncs.observe(time.monotonic() - self._began)
+            self._performed(batch)
+        else:
+            self._give(batch)
+
     def _performed(self, batch: Batch) -> None:
         if self._over:
             return
@@ -304,6 +410,8 @@ class Flusher:
             self._log("warning", "the disk takes writes again")
             self._stalled = ""
             self._report_shortages()
+        if isinstance(batch, Upkeep):
+            self._tidying = False
         if batch is self._flying:
             self._flying = None
             # Publishers with a window of unconfirmed messages continue after this confirm. If each
@@ -319,8 +427,15 @@ class Flusher:
             self._registry.committed()
             self._idle.set()
             self._flush()
+            self._tidy()
             self.look()
         self._sync_later()
+
+    def _tidy(self) -> None:
+        """Let the thread do what no confirm waits for, before the next batch."""
+        if self._remote is not None and not self._tidying and self._remote.untidy():
+            self._tidying = True
+            self._give(Upkeep(self._remote))
 
     def _sync_later(self) -> None:
         """Schedule deferred syncs for the time when the first of them is due."""
@@ -345,13 +460,13 @@ class Flusher:
             self._log("warning", f"the disk is full, what was kept for that is used: {error}")
             self._low = True
             self._report_shortages()
-            self._inbox.put(batch)
+            self._give(batch)
             return
         if not self._stalled:
             self._log("error", f"cannot write, publishers wait: {error}")
         self._stalled = FILES if error.errno in _NO_FILES else DISK
         self._report_shortages()
-        self._loop.call_later(STALL_RETRY_SECONDS, self._inbox.put, batch)
+        self._loop.call_later(STALL_RETRY_SECONDS, self._give, batch)
 
     def _report_shortages(self) -> None:
         """Update the shortages of the connection registry."""

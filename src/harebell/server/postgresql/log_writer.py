@@ -8,6 +8,10 @@ there and ours, the commit has happened, but perhaps not on the standby yet, so 
 to succeed before anything is confirmed. If it is not there, it is inserted again; should the first
 attempt still be on its way, one of the two fails for the number is unique.
 
+**Without a thread.** A small commit may be sent by the event loop, which does not wait for the
+answer. From `send` until the answer the connection belongs to the loop, and otherwise to the thread
+that appends. What goes wrong is left to that thread: the outcome counts as unknown.
+
 **Cleaning.** When more of the log is dead than it should be, the generation with the most dead
 bytes is emptied: what lives of it is appended again, piece by piece, and its table is dropped.
 """
@@ -21,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
+from harebell.base.limits import LOOP_COMMIT_BYTES
 from harebell.base.ports import Files
 from harebell.server.postgresql.database import Database, driver
 from harebell.server.postgresql.log_reader import LogReader
@@ -33,7 +38,7 @@ from harebell.store.journal.pieces import DEFINITIONS, PIECE_BYTES, Piece
 if TYPE_CHECKING:
     from psycopg import Connection
 
-GENERATION_BYTES = 16 * 1_048_576
+GENERATION_BYTES = 32 * 1_048_576
 """The size from which a generation is ended."""
 DEAD_MAX_BYTES = 32 * 1_048_576
 """Dead bytes from which the log is cleaned..."""
@@ -51,7 +56,7 @@ _APPEND = (
 
 
 class LogWriter:
-    """Appends to the log; used by one thread at a time.
+    """Appends to the log; used by one thread at a time, from `send` until the answer too.
 
     Args:
         database: where the store is.
@@ -81,6 +86,7 @@ class LogWriter:
         self._report = report
         self._pieces = reader.pieces
         self._stored = reader.stored
+        self._total = 0
         self._number = reader.number
         self._generation = reader.generation
         # The number before the first one of the generation; 0 if it is older than this writer.
@@ -89,6 +95,8 @@ class LogWriter:
         self._append: tuple[Connection[Any], int, Prepared] | None = None
         self._warned = False
         self._kept: list[Change] = []
+        # What was sent without waiting: its changes, and the row.
+        self._sent: tuple[list[Change], bytes] | None = None
         self._emptied = 0
         self._files: Files
         self._image: Callable[[], Change]
@@ -117,6 +125,7 @@ class LogWriter:
         while True:
             reader.follow(link)
             self._number, self._generation = reader.number, reader.generation
+            self._total = sum(self._stored.values())
             claim = encode([Change(CLAIM, self._ownership.epoch, self._database.node)])
             try:
                 self._insert_once(link, [claim])
@@ -126,23 +135,92 @@ class LogWriter:
             return
 
     def append(self, changes: Iterable[Change]) -> None:
-        """Append changes; they are durable when this returns.
+        """Append changes; they are durable when this returns, and what was sent before, too.
 
         Raises:
             Deposed: this broker does not own the store any more.
             OSError: with ENOSPC if the server has no room; call it again then.
         """
         self._kept.extend(changes)
+        if self._sent is not None:
+            sent, content = self._sent
+            self._insert([content], unknown=True)
+            self._appended(sent, [content])
+            self._sent = None
         if self._kept:
             self._commit(self._kept)
             self._kept = []
+
+    def send(self, changes: Iterable[Change]) -> int:
+        """Send changes as one small row, and do not wait for the answer.
+
+        Returns:
+            A file descriptor that can be read when there is an answer: call `answered` then. -1 if
+            `append` has to commit the changes, which are kept for it.
+        """
+        self._kept.extend(changes)
+        found = self._append
+        if (
+            found is None
+            or self._sent is not None
+            or found[:2] != (self._link, self._generation)
+            or not self._kept
+            or sum([len(change.data) for change in self._kept]) > LOOP_COMMIT_BYTES
+            or not self._ownership.holds()
+        ):
+            return -1
+        content = encode(self._kept)
+        self._sent = self._kept, content
+        self._kept = []
+        self._warned = False
+        try:
+            found[2].send((self._number + 1, content, self._ownership.epoch))
+        except driver().Error:
+            return -1
+        return found[0].fileno()
+
+    def answered(self) -> bool | None:
+        """Return whether what was sent is committed; None if there is no answer yet.
+
+        If it is not or not for sure, `append` has to find out.
+        """
+        assert self._append is not None
+        assert self._sent is not None
+        try:
+            rows = self._append[2].received()
+        except driver().Error:
+            return False
+        if rows is None:
+            return None
+        if rows != 1 or self._warned:
+            return False
+        sent, content = self._sent
+        self._sent = None
+        self._appended(sent, [content])
+        return True
+
+    def untidy(self) -> bool:
+        """Return whether `tidy` has something to do."""
+        return (
+            self._stored[self._generation] >= GENERATION_BYTES
+            or self._emptied > 0
+            or self._victim() > 0
+        )
+
+    def tidy(self) -> None:
+        """End a generation that is large enough, and clean a part of the log.
+
+        Raises:
+            Deposed: this broker does not own the store any more.
+            OSError: with ENOSPC if the server has no room; call it again then.
+        """
         if self._stored[self._generation] >= GENERATION_BYTES:
             self._end_generation()
         self._clean()
 
     def figures(self) -> dict[str, int]:
         """Return the size of the log, for people; called in any thread."""
-        stored, live = sum(list(self._stored.values())), self._pieces.total_bytes()
+        stored, live = self._total, self._pieces.total_bytes()
         return {
             "log_rows": self.rows,
             "log_written_bytes": self.written,
@@ -167,15 +245,20 @@ class LogWriter:
         size = sum(map(len, contents))
         self._number += len(contents)
         self._stored[self._generation] += size
+        self._total += size
         for change in changes:
             self._pieces.note(change, self._generation)
         self.rows += len(contents)
         self.written += size
 
-    def _insert(self, contents: list[bytes]) -> None:
-        """Insert the rows of a commit, and find out whether they are there until it is known."""
+    def _insert(self, contents: list[bytes], *, unknown: bool = False) -> None:
+        """Insert the rows of a commit, and find out whether they are there until it is known.
+
+        Args:
+            contents: of the rows.
+            unknown: whether they may be there already.
+        """
         errors = driver().errors
-        unknown = False
         said = ""
         while self._ownership.holds():
             try:
@@ -317,13 +400,13 @@ class LogWriter:
         self._commit([self._pieces.alive()])
         if self._change(lambda link: self._tables.drop_log(link, victim)):
             self._pieces.forget(victim)
-            del self._stored[victim]
+            self._total -= self._stored.pop(victim)
             self._emptied = 0
 
     def _victim(self) -> int:
         """Return the generation to empty; 0 if few enough bytes are dead."""
         live = self._pieces.total_bytes()
-        dead = sum(self._stored.values()) - live
+        dead = self._total - live
         if dead <= max(DEAD_MAX_BYTES, live * DEAD_SHARE):
             return 0
         ended = [each for each in self._stored if each != self._generation]

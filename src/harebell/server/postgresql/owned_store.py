@@ -102,6 +102,35 @@ class OwnedStore:
         self._writer.append(self._journal.take())
         syncs.observe(time.monotonic() - began)
 
+    def send(self) -> int:
+        """Send what was recorded, and do not wait; called in the event loop.
+
+        Returns:
+            A file descriptor that can be read when there is an answer: call `answered` then. -1 if
+            `commit` has to be called in the flusher's thread.
+        """
+        return self._writer.send(self._journal.take())
+
+    def answered(self) -> bool | None:
+        """Return whether what was sent is committed; None if there is no answer yet.
+
+        If it is not or not for sure, `commit` has to find out in the flusher's thread.
+        """
+        return self._writer.answered()
+
+    def untidy(self) -> bool:
+        """Return whether `tidy` has something to do."""
+        return self._writer.untidy()
+
+    def tidy(self) -> None:
+        """Keep the log small; called in the flusher's thread, when no commit waits.
+
+        Raises:
+            Deposed: this broker does not own the store any more.
+            OSError: with ENOSPC if the server has no room; call it again then.
+        """
+        self._writer.tidy()
+
     def nodes(self) -> list[dict[str, Any]]:
         """Return the brokers of the store, as of the last renewal of the lease."""
         return cluster_rows(self.number, self.ownership.nodes)

@@ -34,6 +34,8 @@ class Prepared:
         self._name = name.encode()
         self._failed = psycopg.errors.error_from_result
         self._done = psycopg.pq.ExecStatus.COMMAND_OK
+        self._lost = psycopg.OperationalError
+        self._result: Any = None
         result = self._connection.prepare(self._name, statement.as_bytes(link))
         if result.status != self._done:
             raise self._failed(result)
@@ -50,13 +52,53 @@ class Prepared:
         Raises:
             psycopg.Error: the server is away or refuses.
         """
-        parameters = [each if isinstance(each, bytes) else b"%d" % each for each in values]
-        formats = [int(isinstance(each, bytes)) for each in values]
-        result = self._connection.exec_prepared(self._name, parameters, formats)
-        if result.status != self._done:
-            raise self._failed(result)
-        return int(result.command_tuples or 0)
+        result = self._connection.exec_prepared(self._name, *_encoded(values))
+        return self._rows(result)
+
+    def send(self, values: Sequence[int | bytes]) -> None:
+        """Send it without waiting for anything.
+
+        Args:
+            values: of the parameters; so few bytes that they fit into the buffer of a socket.
+
+        Raises:
+            psycopg.Error: the server is away, or does not read.
+        """
+        self._connection.send_query_prepared(self._name, *_encoded(values))
+        if self._connection.flush():
+            raise self._lost("the server does not read")
+
+    def received(self) -> int | None:
+        """Return the number of rows of what was sent; None if the answer is not all there.
+
+        Raises:
+            psycopg.Error: the server is away or refuses.
+        """
+        self._connection.consume_input()
+        while not self._connection.is_busy():
+            result = self._connection.get_result()
+            if result is not None:
+                self._result = result
+                continue
+            found, self._result = self._result, None
+            if found is None:
+                raise self._lost("the connection is lost")
+            return self._rows(found)
+        return None
 
     def forget(self) -> None:
         """Remove it from the server; the connection may be broken."""
         self._connection.exec_(b"DEALLOCATE " + self._name)
+
+    def _rows(self, result: Any) -> int:
+        if result.status != self._done:
+            raise self._failed(result)
+        return int(result.command_tuples or 0)
+
+
+def _encoded(values: Sequence[int | bytes]) -> tuple[list[bytes], list[int]]:
+    """Return values and their formats: numbers as text, bytes as they are."""
+    return (
+        [each if isinstance(each, bytes) else b"%d" % each for each in values],
+        [int(isinstance(each, bytes)) for each in values],
+    )

@@ -44,10 +44,15 @@ class ByHand:
         self.removals: list[RemovalByHand] = []
         self.thread: threading.Thread | None = None
         self.work: Work | None = None
+        self.small = True
         self._outcomes = outcomes
 
     def direct(self) -> Work | None:
         return self.work
+
+    def is_small(self, byte_count: int) -> bool:
+        assert byte_count > 0
+        return self.small
 
     def perform(self, *, removing: bool = True) -> None:
         self.may_end.wait(SECONDS)
@@ -78,6 +83,45 @@ class RemovalByHand:
         self.failed = outcome if isinstance(outcome, ValueError) else None
         if outcome is None:
             self._done.append(self._number)
+
+
+class ServerByHand:
+    """A server that answers when it may, and has something to tidy when it is told so."""
+
+    def __init__(self) -> None:
+        self.answer: bool | None = True
+        self.has_connection = True
+        self.sent = 0
+        self.is_untidy = False
+        self.tidies = threading.Event()
+        self.may_tidy = threading.Event()
+        self.may_tidy.set()
+        self._reading, self._writing = os.pipe()
+
+    def send(self) -> int:
+        if not self.has_connection:
+            return -1
+        self.sent += 1
+        return self._reading
+
+    def may_answer(self) -> None:
+        os.write(self._writing, b".")
+
+    def answered(self) -> bool | None:
+        os.read(self._reading, 1)
+        return self.answer
+
+    def untidy(self) -> bool:
+        return self.is_untidy
+
+    def tidy(self) -> None:
+        self.is_untidy = False
+        self.tidies.set()
+        self.may_tidy.wait(SECONDS)
+
+    def close(self) -> None:
+        os.close(self._reading)
+        os.close(self._writing)
 
 
 class Gatherer(Commit):
@@ -112,7 +156,10 @@ class Setting:
     """A flusher and everything around it."""
 
     def __init__(
-        self, after: Callable[[], None] = lambda: None, spare: Callable[[], bool] = lambda: False
+        self,
+        after: Callable[[], None] = lambda: None,
+        spare: Callable[[], bool] = lambda: False,
+        remote: ServerByHand | None = None,
     ) -> None:
         self.commit = Gatherer()
         self.registry = ConnectionRegistry(Gauge())
@@ -131,6 +178,7 @@ class Setting:
             failed=self.failures.append,
             flush=lambda: None,
             spare=spare,
+            remote=remote,
         )
 
     def urge(self) -> None:
@@ -534,3 +582,133 @@ async def test_a_removal_that_fails_ends_the_broker() -> None:
     s.commit.batches[0].removals = [removal]
     s.commit.batches[0].may_end.set()
     await s.until(lambda: s.failures == [error])
+
+
+# --- a store on a server --------------------------------------------------------------------------
+
+
+@run
+async def test_a_small_batch_is_sent_to_a_server_without_the_thread() -> None:
+    server = ServerByHand()
+    s = Setting(remote=server)
+    waits = Waits(s.registry)
+    for done in range(1, 4):
+        s.urge()
+        await s.until(lambda done=done: server.sent == done)  # type: ignore[misc]
+        await asyncio.sleep(0.01)
+        assert (s.commit.done, waits.calls) == (done - 1, min(done - 1, 1))
+        server.may_answer()
+        await s.until(lambda done=done: s.commit.done == done)  # type: ignore[misc]
+    assert {batch.thread for batch in s.commit.batches} == {threading.main_thread()}
+    await s.flusher.stop()
+    server.close()
+
+
+@run
+async def test_an_answer_that_is_not_complete_is_waited_for() -> None:
+    server = ServerByHand()
+    server.answer = None
+    s = Setting(remote=server)
+    s.urge()
+    await s.until(lambda: server.sent == 1)
+    server.may_answer()
+    await asyncio.sleep(0.02)
+    assert s.commit.done == 0
+    server.answer = True
+    server.may_answer()
+    await s.until(lambda: s.commit.done == 1)
+    await s.flusher.stop()
+    server.close()
+
+
+@run
+async def test_what_was_not_committed_for_sure_is_left_to_the_thread() -> None:
+    appended: list[threading.Thread] = []
+    server = ServerByHand()
+    server.answer = False
+    s = Setting(lambda: appended.append(threading.current_thread()), remote=server)
+    s.urge()
+    await s.until(lambda: server.sent == 1)
+    server.may_answer()
+    await s.until(lambda: s.commit.done == 1)
+    assert len(appended) == 1
+    assert appended[0] is not threading.main_thread()
+    await s.flusher.stop()
+    server.close()
+
+
+@run
+async def test_a_large_batch_and_one_without_a_connection_go_to_the_thread() -> None:
+    server = ServerByHand()
+    s = Setting(remote=server)
+    server.has_connection = False
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    server.has_connection = True
+    gather = s.commit.gather
+
+    def large() -> ByHand | None:
+        batch = gather()
+        if batch is not None:
+            batch.small = False
+        return batch
+
+    s.commit.gather = large  # type: ignore[method-assign]
+    s.urge()
+    await s.until(lambda: s.commit.done == 2)
+    assert server.sent == 0
+    assert s.commit.batches[1].thread is not threading.main_thread()
+    await s.flusher.stop()
+    server.close()
+
+
+@run
+async def test_the_thread_tidies_up_when_all_is_confirmed_and_batches_wait_for_it() -> None:
+    server = ServerByHand()
+    server.is_untidy = True
+    server.may_tidy.clear()
+    s = Setting(remote=server)
+    s.urge()
+    await s.until(lambda: server.sent == 1)
+    server.may_answer()
+    await s.until(lambda: s.commit.done == 1)
+    await s.until(server.tidies.is_set)
+    s.urge()
+    await asyncio.sleep(0.02)
+    assert (server.sent, s.commit.done) == (1, 1)
+    server.may_tidy.set()
+    await s.until(lambda: s.commit.done == 2)
+    s.urge()
+    await s.until(lambda: server.sent == 2)
+    server.may_answer()
+    await s.until(lambda: s.commit.done == 3)
+    await s.flusher.stop()
+    server.close()
+
+
+@run
+async def test_a_connection_that_ends_while_nothing_is_sent_is_not_watched_any_more() -> None:
+    server = ServerByHand()
+    s = Setting(remote=server)
+    s.urge()
+    await s.until(lambda: server.sent == 1)
+    server.may_answer()
+    await s.until(lambda: s.commit.done == 1)
+    server.may_answer()
+    await asyncio.sleep(0.02)
+    before = time.process_time()
+    await asyncio.sleep(0.1)
+    assert time.process_time() - before < 0.05
+    await s.flusher.stop()
+    server.close()
+
+
+@run
+async def test_a_batch_of_which_the_cache_takes_nothing_any_more_ends_the_broker() -> None:
+    server = ServerByHand()
+    s = Setting(remote=server)
+    s.commit.outcomes = [ValueError("broken")]
+    s.urge()
+    await s.until(lambda: len(s.failures) == 1)
+    assert (server.sent, s.commit.done) == (0, 0)
+    server.close()
