@@ -1,8 +1,9 @@
 """The power goes at any moment, and a batch whose rows come in slices is whole or not there.
 
-Rows are appended in slices, each with a commit of the disk or without, while others publish to the
-same queues. After every operation of the disk the power goes, and another broker opens what is
-left: all rows of the batch are there if its number is, else none, and no message of others is lost.
+Rows are appended in slices, each with a commit of the disk or without, and synced or not, while
+others publish to the same queues. After every operation of the disk the power goes, and another
+broker opens what is left: all rows of the batch are there if its number is, else none, and no
+message of others is lost.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.model.publishing.publishers import STAGED, Key
 from harebell.model.publishing.routed import Routed
 from harebell.model.queue.contract import Queue
+from harebell.store.commit import Batch
 from harebell.store.disk import DiskStore
 from harebell.store.log.durable_log import DurableLog
 from tests.sim.definitions import SimDefinitions
@@ -100,6 +102,7 @@ class Trial:
             if rng.random() < 0.5:
                 self._publish()
             if rng.random() < 0.6:
+                broker.commit.unsynced = rng.random() < 0.7
                 self._broker.commit()
             for name in QUEUES:
                 self._unseen(name)
@@ -196,6 +199,19 @@ def test_a_batch_in_slices_is_whole_or_absent_in_many_power_losses() -> None:
 
 
 # --- the harness finds what is planted ----------------------------------------------------------
+
+
+def test_rows_that_no_commit_syncs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    perform = Batch.perform
+
+    def forgetful(batch: Batch) -> None:
+        for part in batch.parts:
+            part.early = []
+        perform(batch)
+
+    monkeypatch.setattr(Batch, "perform", forgetful)
+    with pytest.raises(Parted, match="rows are in"):
+        _trials(STATES, 1)
 
 
 def test_a_start_that_takes_no_rows_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

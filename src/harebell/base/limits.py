@@ -877,9 +877,10 @@ STAGE_ROWS_PER_UNIT = 4
 """Rows that are appended together, as they differ in their bodies only, for one work unit."""
 STAGE_JOINT_ROWS = 4_096
 """Most rows of a batch that is committed as a whole through the redo file."""
-STAGE_FLIGHT_BYTES = 1_048_576
-"""Bytes of such rows after which the next ones wait for the disk; below WRITE_EARLY_BYTES, as early
-writes block the event loop while the disk is busy."""
+STAGE_FLIGHT_BYTES = 524_288
+"""Bytes of such rows after which they are handed to the disk. Two such flights may gather before
+that, and both are below WRITE_EARLY_BYTES: early writes block the event loop while the disk is
+busy."""
 STAGE_POLL_MS = 50
 """Interval at which the commit of a batch checks for free memory and disk space."""
 

@@ -40,6 +40,7 @@ cdef class Commit:
     cdef public long long records
     cdef public bint urgent
     cdef public bint joint
+    cdef public bint unsynced
     cdef public bint pinned
     cdef long long _pinned_at
     cdef public long long staging

@@ -208,6 +208,8 @@ class Commit:
         urgent: whether a reply or confirm waits for the commit that gathers now.
         records: how many messages in it have waiting confirms.
         joint: whether a crash must keep all of it or nothing.
+        unsynced: whether it may leave rows of a staged batch unsynced, if it has nothing else: a
+            later commit syncs them, before the batch is committed.
         staging: number of the batch whose rows are being appended; 0 for none. The records have it
             in their logs, and a log that gets its first one adds itself to `staged`.
         staged: identities of these logs, and the positions of their first rows.
@@ -225,6 +227,7 @@ class Commit:
         "staged",
         "staging",
         "ticket",
+        "unsynced",
         "urgent",
     )
 
@@ -234,6 +237,7 @@ class Commit:
         self.records = 0
         self.urgent = False
         self.joint = False
+        self.unsynced = False
         self.staging = 0
         self.staged: list[tuple[str, int]] = []
         self.closing: list[Callable[[], None]] = []

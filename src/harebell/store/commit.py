@@ -72,6 +72,7 @@ class Part:
         writes: in the order of the segments.
         large: segments whose large messages are among the writes.
         early: segments that were written to without a batch, and have to be synced.
+        rows_only: its one write has only rows of a staged batch, and may stay unsynced.
         removals: segments to remove, the oldest first, once the writes are durable.
         gone: the whole directory is to be removed.
     """
@@ -82,6 +83,7 @@ class Part:
         self.writes: list[Write] = []
         self.large: list[Segment] = []
         self.early: list[Segment] = []
+        self.rows_only = False
         self.removals: list[Segment] = []
         self.gone = False
 
@@ -92,12 +94,14 @@ class Direct:
     Attributes:
         writes: file descriptors, bytes, and their offsets.
         syncs: the descriptors to sync afterwards.
-        paths: of the files to sync, for errors.
+        unsynced: whether the disk only starts to write, and a later batch syncs the files.
+        paths: of the files to sync, for errors; of those to write if they are not synced.
     """
 
-    __slots__ = ("paths", "syncs", "writes")
+    __slots__ = ("paths", "syncs", "unsynced", "writes")
 
     def __init__(self) -> None:
+        self.unsynced = False
         self.writes: list[tuple[int, bytes, int]] = []
         self.syncs: list[int] = []
         self.paths: list[str] = []
@@ -120,6 +124,7 @@ class Batch:
         stalled: why it could not go on for now, such as a full disk; perform it again later.
         failed: why it never will; nothing of it may be confirmed.
         records: messages in it whose confirms wait for it.
+        unsynced: whether it has only rows of a staged batch, and a later batch syncs them.
         removals: what is left to be removed when all else is on disk, in this order.
     """
 
@@ -137,6 +142,7 @@ class Batch:
         self.ticket = ticket
         self.parts = parts
         self.records = 0
+        self.unsynced = False
         self.stalled: OSError | None = None
         self.failed: Exception | None = None
         self.removals: list[Removal] = []
@@ -168,8 +174,9 @@ class Batch:
             if self._joint and not self._redone:
                 self._write_redo()
             self._write()
-            with self._certainly():
-                self._sync_all()
+            if not self.unsynced:
+                with self._certainly():
+                    self._sync_all()
             self._remove(later=not removing)
         except OSError as error:
             # A file that cannot be opened was not synced, and no sync has failed.
@@ -204,6 +211,9 @@ class Batch:
                 work.writes.append((place, write.data, write.start))
                 if write.ahead:
                     work.writes.append((place, unused(end, write.ahead), end))
+        if self.unsynced:
+            # There is one write for each file.
+            work.syncs, work.unsynced = [], True
         return work
 
     def is_small(self, byte_count: int) -> bool:
@@ -483,6 +493,8 @@ class GroupCommit(Commit):
             self.joint,
         )
         self.joint = False
+        self.flying.unsynced = bool(parts) and all(part.rows_only for part in parts)
+        self.unsynced = False
         self.flying.records = self.records
         self.records = 0
         self.ticket += 1

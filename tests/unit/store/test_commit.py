@@ -6,6 +6,7 @@ import errno
 
 import pytest
 
+from harebell.store.log.durable_log import DurableLog
 from tests.sim.disk import SimDisk
 from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
@@ -240,3 +241,92 @@ def test_a_pin_that_is_refused_hurries_what_nobody_waits_for() -> None:
     assert not commit.urgent
     assert not commit.pin()
     assert commit.urgent
+
+
+# --- rows of a staged batch -----------------------------------------------------------------------
+
+
+def rows(bench: Bench, *bodies: bytes) -> DurableLog:
+    """The log with rows of a batch, of which the first is committed as a whole."""
+    log = bench.log()
+    _stage(bench, log, b"the first")
+    bench.commit()
+    _stage(bench, log, *bodies)
+    return log  # type: ignore[no-any-return]
+
+
+def _stage(bench: Bench, log: DurableLog, *bodies: bytes) -> None:
+    bench.store.commit.staging = 1
+    for body in bodies:
+        log.append(message(body))
+    bench.store.commit.staging = 0
+
+
+def synced(bench: Bench) -> int:
+    """How many syncs one commit has."""
+    asked = kinds(bench)
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    batch.perform()
+    bench.store.commit.finish(batch)
+    return asked.count("sync") + asked.count("sync_all")
+
+
+def test_rows_of_a_batch_may_be_left_to_the_sync_of_a_later_commit() -> None:
+    bench = Bench()
+    rows(bench, b"one", b"two")
+    bench.store.commit.unsynced = True
+    assert synced(bench) == 0
+    assert bench.store.commit.waiting, "the next commit syncs them"
+    assert synced(bench) == 1
+    assert bench.store.commit.gather() is None
+    bodies = [bench.again().log().read(position).body for position in range(3)]
+    assert bodies == [b"the first", b"one", b"two"]
+
+
+def test_rows_are_synced_if_the_commit_has_anything_else_or_must_be_whole() -> None:
+    def in_the_same_log(bench: Bench, log: DurableLog) -> None:
+        log.append(message())
+
+    def in_another_log(bench: Bench, log: DurableLog) -> None:
+        bench.store.open_log("f" * 32, durable=True).append(message())
+
+    def settled(bench: Bench, log: DurableLog) -> None:
+        log.settle(0)
+
+    def whole(bench: Bench, log: DurableLog) -> None:
+        bench.store.commit.joint = True
+
+    def not_asked(bench: Bench, log: DurableLog) -> None:
+        bench.store.commit.unsynced = False
+
+    for beside in (in_the_same_log, in_another_log, settled, whole, not_asked):
+        bench = Bench()
+        log = rows(bench, b"one")
+        bench.store.commit.unsynced = True
+        beside(bench, log)
+        assert synced(bench) > 0, beside.__name__
+
+
+def test_the_allowance_ends_with_its_commit() -> None:
+    bench = Bench()
+    log = rows(bench, b"one")
+    bench.store.commit.unsynced = True
+    synced(bench)
+    _stage(bench, log, b"two")
+    assert synced(bench) == 1
+
+
+def test_a_segment_that_ends_with_unsynced_rows_is_synced_with_the_next_one() -> None:
+    bench = Bench(segment_bytes=600)
+    bench.disk.together = 8
+    log = rows(bench, bytes(600))
+    bench.store.commit.unsynced = True
+    assert synced(bench) == 0
+    _stage(bench, log, b"in the second segment")
+    bench.store.commit.unsynced = True
+    paths: list[str] = []
+    bench.disk.hook = lambda _number, kind, path: paths.append(path) if kind == "sync" else None
+    bench.commit()
+    assert [segment.path for segment in log.segments] == paths
+    assert len(paths) == 2

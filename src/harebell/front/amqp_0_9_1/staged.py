@@ -224,8 +224,11 @@ class StagedCommit:
             elif self._large and self._flight >= STAGE_FLIGHT_BYTES:
                 # While these rows are synced the next ones are prepared, but no more than that.
                 self._flight = 0
-                self._before, self._flown = self._flown, self._commit.ticket
-                self._commit.urgent = True
+                if self._flown != self._commit.ticket:
+                    self._before, self._flown = self._flown, self._commit.ticket
+                self._commit.urgent = self._commit.unsynced = True
+                self._channel.connection.registry.turns.rest()
+                spent = True
             if spent or self._waits():
                 return False
         if self._large and not self._before_end:
@@ -233,6 +236,7 @@ class StagedCommit:
             self._before_end = True
             self._before = self._commit.ticket
             self._commit.urgent = True
+            self._commit.unsynced = False
             if self._waits():
                 return False
         if self._lost and self._method.mandatory:

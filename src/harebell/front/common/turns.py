@@ -165,6 +165,11 @@ class Turns:
         account = self.own if self.current is None else self.current
         self.wait(account, Chore(self, account, step))
 
+    def rest(self) -> None:
+        """Let the current account wait for the next turn."""
+        if self.limited and self.current is not None:
+            self.current.spent = max(self.current.spent, self.units)
+
     def next_turn(self) -> None:
         """Continue the waiting work: a slice per account, round robin, while there is time."""
         self._turn += 1

@@ -57,6 +57,7 @@ class Direct(Protocol):
 
     writes: list[tuple[int, bytes, int]]
     syncs: list[int]
+    unsynced: bool
     paths: list[str]
 
 
@@ -328,7 +329,7 @@ class Flusher:
         if work is None or len(work.writes) > PERFORM_MAX:
             return False
         self._direct = work
-        self._swift.begin(work.writes, work.syncs)
+        self._swift.begin(work.writes, work.syncs, unsynced=work.unsynced)
         return True
 
     def _done_swiftly(self) -> None:

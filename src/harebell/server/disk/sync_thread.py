@@ -43,12 +43,14 @@ class SyncThread:
         """Return the descriptor that is readable when the work is done."""
         return self._event
 
-    def begin(self, writes: Writes, syncs: list[int]) -> None:
+    def begin(self, writes: Writes, syncs: list[int], *, unsynced: bool = False) -> None:
         """Start the writes, and the syncs (fdatasync) after them.
 
         Args:
             writes: at most `PERFORM_MAX` writes; a short write is continued.
             syncs: at most `PERFORM_MAX` file descriptors.
+            unsynced: instead of the syncs, make the disk begin with the writes, so that a later
+                sync takes less time. Not here, as Python has no call for it.
 
         Raises:
             ValueError: there are more; nothing was started.
@@ -62,7 +64,8 @@ class SyncThread:
 
         Returns:
             None if all was done; else the errno, the index of the failed write or sync in its
-            list, and whether it was a sync. Nothing after it was done.
+            list, and whether it was a sync. Nothing after it was done. Where the disk was to
+            begin with a write and fails, that counts as a sync with the index of the write.
         """
         os.eventfd_read(self._event)
         return self._failure

@@ -13,6 +13,7 @@ cdef extern from *:
     #define _GNU_SOURCE
     #endif
     #include <errno.h>
+    #include <fcntl.h>
     #include <pthread.h>
     #include <semaphore.h>
     #include <signal.h>
@@ -21,11 +22,13 @@ cdef extern from *:
     #include <unistd.h>
 
     #define HAREBELL_JOBS 64
+    /* Octets of a file that the disk may be writing while more are written to it. */
+    #define HAREBELL_IN_FLIGHT (4 << 20)
 
     typedef struct {
         pthread_t thread;
         sem_t begin;
-        int event, over, writes, syncs;
+        int event, over, writes, syncs, unsynced;
         struct { int file; const char *data; size_t size; off_t start; } write[HAREBELL_JOBS];
         int sync[HAREBELL_JOBS];
         int error, place, syncing;
@@ -36,6 +39,23 @@ cdef extern from *:
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    }
+
+    /* Makes the disk write what the page cache has got, and waits only for what is far behind.
+       An error is that of a sync: the kernel reports it once. */
+    static void harebell_start_writing(harebell_performer *self) {
+        for (int i = 0; i < self->writes; i++) {
+            const int file = self->write[i].file;
+            const off_t at = self->write[i].start, size = (off_t)self->write[i].size;
+            if (sync_file_range(file, at, size, SYNC_FILE_RANGE_WRITE) != 0
+                || (at > HAREBELL_IN_FLIGHT
+                    && sync_file_range(file, 0, at - HAREBELL_IN_FLIGHT,
+                                       SYNC_FILE_RANGE_WAIT_BEFORE) != 0)) {
+                self->error = errno;
+                self->place = i;
+                return;
+            }
+        }
     }
 
     static void harebell_perform(harebell_performer *self) {
@@ -56,6 +76,10 @@ cdef extern from *:
             }
         }
         self->syncing = 1;
+        if (self->unsynced) {
+            harebell_start_writing(self);
+            return;
+        }
         const double began = harebell_seconds();
         for (int i = 0; i < self->syncs; i++) {
             if (fdatasync(self->sync[i]) != 0) {
@@ -109,7 +133,7 @@ cdef extern from *:
         size_t size
         off_t start
     ctypedef struct harebell_performer:
-        int over, writes, syncs
+        int over, writes, syncs, unsynced
         harebell_write write[64]
         int sync[64]
         int error, place, syncing
@@ -144,7 +168,7 @@ cdef class SyncThread:
     def sync_seconds(self):
         return self._work.sync_seconds
 
-    def begin(self, list writes, list syncs):
+    def begin(self, list writes, list syncs, *, bint unsynced=False):
         cdef int at = 0
         cdef bytes data
         if len(writes) > HAREBELL_JOBS or len(syncs) > HAREBELL_JOBS:
@@ -161,6 +185,7 @@ cdef class SyncThread:
             self._work.sync[at] = file
             at += 1
         self._work.syncs = at
+        self._work.unsynced = unsynced
         # The thread reads these buffers until `end`.
         self._kept = writes
         harebell_performer_begin(&self._work)

@@ -26,6 +26,8 @@ cdef class DurableLog(SegmentedLog):
     cdef long long _early_from
     cdef bint _gone
     cdef long long _staging
+    cdef long long _row_bytes
+    cdef Segment _unsynced
 
     @cython.locals(tail=Segment, keep=int, buffer=RecordBuffer, before=Py_ssize_t,
                    position="long long", now="long long", grown=Py_ssize_t)
@@ -51,4 +53,5 @@ cdef class DurableLog(SegmentedLog):
     cdef int _touch(self) except -1
     cdef Segment _next_segment(self)
     cdef int _write_early(self, Segment segment) except -1
+    cdef int _add_early(self, Segment segment) except -1
     cdef int _emptied(self, Segment segment) except -1

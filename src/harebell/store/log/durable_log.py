@@ -54,6 +54,9 @@ class DurableLog(SegmentedLog):
         self._gone = False
         # The batch whose rows are being appended.
         self._staging = 0
+        # Bytes of its rows in the buffer, and the segment whose rows were not synced.
+        self._row_bytes = 0
+        self._unsynced: Segment | None = None
 
     # --- per message ----------------------------------------------------------------------------
 
@@ -87,7 +90,11 @@ class DurableLog(SegmentedLog):
             self._touch()
         if keep:
             self._commit.urgent = True
-            self._commit.records += 1
+            if keep == 1:
+                self._commit.records += 1
+            else:
+                # No confirm waits for a row of a batch.
+                self._row_bytes += grown
         return position
 
     def append_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
@@ -116,8 +123,10 @@ class DurableLog(SegmentedLog):
             self._gauge.add(grown)
             self._end += count
             self._live += count
-            if keep:
+            if keep == 1:
                 self._commit.records += count
+            else:
+                self._row_bytes += grown
             first += count
             if buffer.size >= self._early_from:
                 self._write_early(tail)
@@ -290,6 +299,7 @@ class DurableLog(SegmentedLog):
         self.dirty = False
         part = Part(self, self.directory)
         handles = self._store.handles
+        row_bytes, self._row_bytes = self._row_bytes, 0
         if self._gone:
             for segment in [*self.segments, *self._leaving]:
                 handles.close_reader(segment)
@@ -320,6 +330,9 @@ class DurableLog(SegmentedLog):
             tail.stretching = write.ahead > 0
             part.writes.append(write)
             tail.made = True
+            part.rows_only = row_bytes == len(write.data) and len(part.writes) == 1
+        if tail is not None:
+            self._sync_later(part, tail)
         part.early = [segment for segment in self._early if segment in self.segments]
         self._early = []
         return part if part.writes or part.early or part.removals else None
@@ -345,6 +358,9 @@ class DurableLog(SegmentedLog):
             handles.wrote(segment, write.goes_on and not self._gone)
         for segment in part.large:
             self._forget_large(segment)
+        if self._unsynced is not None:
+            # The next commit is to sync it.
+            self._touch()
         for segment in part.early:
             segment.fresh = False
             handles.wrote(segment, segment is self._tail and not self._gone)
@@ -378,6 +394,10 @@ class DurableLog(SegmentedLog):
         fresh.limit = self._limit
         now = self._clock.ms
         fresh.newest = now
+        if tail is not None and tail is self._unsynced:
+            self._unsynced = None
+            self._add_early(tail)
+        self._row_bytes = 0
         mark = self._settlements.header_mark()
         before = 0 if tail is None else tail.end()
         fresh.buffer.raw(encode_header(self.identity, self._end, now, mark, before))
@@ -413,9 +433,29 @@ class DurableLog(SegmentedLog):
         segment.fresh = segment.fresh or not segment.made
         segment.made = True
         self.release(segment, min(segment.held, len(data)))
+        self._row_bytes = 0
+        self._add_early(segment)
+        return 0
+
+    def _add_early(self, segment: Segment) -> int:
+        """Have the next commit sync a segment."""
         if segment not in self._early:
             self._early.append(segment)
         return 0
+
+    def _sync_later(self, part: Part, tail: Segment) -> None:
+        """Leave rows of a staged batch unsynced if the commit may; else sync those before."""
+        part.rows_only = (
+            part.rows_only
+            and self._commit.unsynced
+            and not (part.removals or part.large or self._early)
+        )
+        if part.rows_only:
+            self._unsynced = tail
+        elif self._unsynced is not None:
+            # Also if this commit writes to it: a redo file has only what the commit itself writes.
+            self._unsynced = None
+            self._add_early(tail)
 
     def _emptied(self, segment: Segment) -> int:
         """Remove a segment without unsettled records."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.work import Work
-from harebell.front.common.turns import Account, Turns
+from harebell.front.common.turns import Account, Chore, Turns
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import (
     EVERY_CAPABILITY,
@@ -158,6 +158,24 @@ def test_a_backlog_is_delivered_in_slices() -> None:
     world.turns()
     assert ready(world, "q") == 0
     assert peer.bodies() == [b"%d" % number for number in range(2000)]
+
+
+def test_an_account_that_rests_goes_on_in_the_next_turn() -> None:
+    turns = Turns(Work())
+    turns.limit(100, lambda: None)
+    done = []
+
+    def step() -> bool:
+        done.append(1)
+        turns.rest()
+        return len(done) == 3
+
+    turns.wait(turns.account("user ann"), Chore(turns, turns.account("user ann"), step))
+    for turn in range(1, 4):
+        turns.next_turn()
+        assert len(done) == turn
+    turns.next_turn()
+    assert len(done) == 3
 
 
 class Failing:

@@ -25,9 +25,12 @@ from tests.patience import SECONDS
 class Work:
     """Writes and syncs of a file that need nobody else."""
 
-    def __init__(self, file: int, path: Path, octets: bytes, *, sync: int = -1) -> None:
+    def __init__(
+        self, file: int, path: Path, octets: bytes, *, sync: int = -1, unsynced: bool = False
+    ) -> None:
         self.writes = [(file, octets, 0)]
-        self.syncs = [file if sync < 0 else sync]
+        self.syncs = [] if unsynced else [file if sync < 0 else sync]
+        self.unsynced = unsynced
         self.paths = [str(path)]
 
 
@@ -422,6 +425,21 @@ async def test_a_batch_that_is_only_writes_and_syncs_needs_no_python_thread() ->
         os.close(file)
         assert path.read_bytes() == b"records"
         assert [batch.performed for batch in s.commit.batches] == [0, 0, 0]
+
+
+@run
+async def test_rows_that_are_synced_later_are_written_and_no_sync_is_counted() -> None:
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "a.seg"
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        s = Setting()
+        s.commit.work = Work(file, path, b"rows", unsynced=True)
+        s.urge()
+        await s.until(lambda: s.commit.done == 1)
+        assert (s.flusher.writes, s.flusher.written, s.flusher.syncs.count) == (1, 4, 0)
+        await s.flusher.stop()
+        os.close(file)
+        assert path.read_bytes() == b"rows"
 
 
 @run

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harebell.base import impl
 from harebell.base.limits import PERFORM_MAX
 from harebell.server.disk.sync_thread import SyncThread
 from tests.patience import SECONDS
@@ -88,6 +89,30 @@ def test_a_sync_that_fails_is_told_as_one(sync_thread: SyncThread, file: int) ->
     sync_thread.begin([(file, b"b", 1)], [file])
     assert ended(sync_thread) is None, "a failure is told once"
     assert os.pread(file, 10, 0) == b"ab"
+
+
+def test_what_is_synced_later_is_written(sync_thread: SyncThread, file: int) -> None:
+    size = 3 << 20
+    for number in range(4):
+        sync_thread.begin([(file, bytes((number,)) * size, number * size)], [], unsynced=True)
+        assert ended(sync_thread) is None
+    assert os.fstat(file).st_size == 4 * size
+    assert os.pread(file, 2, 2 * size - 1) == b"\1\2"
+
+
+def test_a_disk_that_cannot_begin_with_a_write_counts_as_a_failed_sync(
+    sync_thread: SyncThread, file: int
+) -> None:
+    # An empty write is never done, so the pipe fails only where the disk is to begin with it.
+    # Python has no call for that.
+    failure = (errno.ESPIPE, 1, True) if impl.chosen() == impl.NATIVE else None
+    reading, writing = os.pipe()
+    try:
+        sync_thread.begin([(file, b"a", 0), (writing, b"", 0)], [], unsynced=True)
+        assert ended(sync_thread) == failure
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def test_more_than_it_takes_is_refused(sync_thread: SyncThread, file: int) -> None:
