@@ -208,7 +208,7 @@ def _copied(
 def _commits(server: PostgresServer, name: str, seconds: float) -> Figures:
     """One commit without a broker, one after the other and at the pace of the confirms."""
     paced = int(seconds * _RATE)
-    figures = {}
+    figures: Figures = {}
     for key, what, times in (
         (f"{name}_psql", "psql, one after the other", by_psql(server, _COMMITS)),
         (f"{name}_psql_paced", "psql, 1,000/s", by_psql(server, paced, _RATE)),
