@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -398,6 +399,71 @@ def test_a_planned_stop_hands_over_at_once(postgresql: PostgresServer, database:
             assert eventually(lambda: one.log.count("b@localhost owns the store"))
             # It has nothing to end.
             assert one.stop() in (0, -signal.SIGTERM)
+
+
+def _doctor(url: str, *flags: str) -> dict[str, str]:
+    """What the doctor finds about the storage."""
+    with tempfile.TemporaryDirectory(prefix="hb-doctor-") as home:
+        done = subprocess.run(
+            [command(), "doctor", "--json", f"--data-dir={home}"],
+            capture_output=True,
+            env=environment({"HAREBELL_STORAGE": url, **dict(each.split("=") for each in flags)}),
+            timeout=_ENDS_SECONDS,
+            check=False,
+        )
+    found = json.loads(done.stdout)["findings"]
+    return {each["state"]: each["text"] for each in found if each["name"] == "storage"}
+
+
+def test_the_doctor_says_what_confirms_are_worth_or_what_is_wrong(
+    postgresql: PostgresServer, database: str
+) -> None:
+    url = postgresql.url(database)
+    assert "a confirm means committed and synced on this server alone" in _doctor(url)["ok"]
+    assert "harebell" not in [
+        name for (name,) in postgresql.execute("SELECT nspname FROM pg_namespace", database)
+    ]
+    said = _doctor(url, "HAREBELL_DURABILITY=replicated")["bad"]
+    assert "synchronous_standby_names is empty" in said
+    assert "is always durable" in _doctor(url, "HAREBELL_DURABILITY=os")["bad"]
+    said = _doctor(postgresql.url(database, password="wrong"))["bad"]
+    assert "password authentication failed" in said
+    assert "wrong" not in said
+    postgresql.execute("CREATE ROLE meagre LOGIN PASSWORD 'p'")
+    said = _doctor(postgresql.url(database, user="meagre", password="p"))["bad"]
+    assert "the role needs CREATE on the database, or a schema 'harebell' that it owns" in said
+    with StoreBroker("a", url) as broker:
+        broker.wait_until_it_serves()
+        assert "a confirm means committed" in _doctor(url)["ok"]
+        assert (
+            "needs CREATE" in _doctor(postgresql.url(database, user="meagre", password="p"))["bad"]
+        )
+
+
+def test_a_standby_reads_a_damaged_log_less_and_less_often(
+    postgresql: PostgresServer, database: str
+) -> None:
+    log = "harebell.log_0000000001"
+    with StoreBroker("a", postgresql.url(database)) as broker:
+        broker.wait_until_it_serves()
+        with blocking.connect(_url(broker)) as connection:
+            postgresql.execute(
+                f"INSERT INTO {log} SELECT max(number) + 1, 99, 'x' FROM {log}", database
+            )
+            with suppress(Exception):
+                # It loses the store when it meets the row, and stands by.
+                connection.channel().declare_queue("q", durable=True)
+        assert eventually(lambda: broker.has_logged("waiting for the store"))
+        reads = "SELECT idx_scan FROM pg_stat_user_tables WHERE relname = 'log_0000000001'"
+        before = int(str(postgresql.execute(reads, database)[0][0]))
+        time.sleep(4.0)
+        # Sixteen would follow each other without a longer pause.
+        assert int(str(postgresql.execute(reads, database)[0][0])) - before < 10
+        assert broker.log.count("waiting for the store") == 1
+        assert "of the log is damaged" in broker.log
+        began = time.monotonic()
+        broker.stop()
+        assert time.monotonic() - began < 5
 
 
 def test_the_password_of_the_database_is_in_no_log(

@@ -64,6 +64,7 @@ def examine(config: Config) -> Iterator[Finding]:
         ("data", lambda: _data(config.data_dir, running=running)),
         ("space", lambda: _space(config.data_dir)),
         ("sync", lambda: _sync(config.data_dir)),
+        *((("storage", lambda: _storage(config)),) if config.storage else ()),
     )
     for name, look in looks:
         try:
@@ -296,6 +297,13 @@ def _sync(data_dir: Path) -> Finding:
             "sync", NOTE, f"{text}: each confirm takes at least as long; use a faster disk"
         )
     return Finding("sync", GOOD, text)
+
+
+def _storage(config: Config) -> Finding:
+    # A broker without PostgreSQL need not have its driver.
+    from harebell.server.postgresql.examining import examine_storage
+
+    return examine_storage(config)
 
 
 # --- ports ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
     addresses.py     where brokers accept AMQP
     figures.py       figures for status and metrics
     copying.py       `harebell store copy`
+    examining.py     what `harebell doctor` finds
 
 `docs/internals/postgresql.md` has the reasons.
 """

@@ -15,6 +15,8 @@ _OLDEST = 140_000
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 """Encodings of a database that keep every text: the second one keeps any bytes."""
 _MS = 1_000
+_WEAKER = ("interval", "os")
+"""Durabilities of a data directory alone."""
 _WAITS = ("on", "remote_apply")
 """Values of `synchronous_commit` with which a commit waits for the disk of a standby."""
 
@@ -93,10 +95,7 @@ class Database(NamedTuple):
         psycopg = driver()
         text = _one_line(error)
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
-            return (
-                f"{self.shown}: {text}; the role needs CREATE on the database, or a schema "
-                f"'{self.schema}' that it owns"
-            )
+            return f"{self.shown}: {text}; {_needed(self.schema)}"
         return f"{self.shown}: {text}"
 
 
@@ -113,6 +112,43 @@ def driver() -> Any:
             f"storage in PostgreSQL needs a driver ({error}): pip install 'harebell[postgresql]'"
         ) from None
     return psycopg
+
+
+def check_durability(durability: str) -> None:
+    """Check that a durability makes sense for PostgreSQL.
+
+    Raises:
+        StoreError: it does not.
+    """
+    if durability in _WEAKER:
+        raise StoreError(
+            f"durability is '{durability}', and a commit in PostgreSQL is always durable: leave it "
+            "out, or set it to replicated"
+        )
+
+
+def missing_right(link: Connection[Any], schema: str) -> str:
+    """Return what the role of a connection needs for a schema that is there or not; "" if nothing.
+
+    Args:
+        link: a connection.
+        schema: with the tables of the store.
+    """
+    found = link.execute("SELECT oid FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
+    if found is None:
+        row = link.execute("SELECT has_database_privilege(current_database(), 'CREATE')").fetchone()
+    else:
+        row = link.execute(
+            "SELECT has_schema_privilege(%s::oid, 'USAGE') AND has_schema_privilege(%s::oid,"
+            " 'CREATE') AND NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = %s AND NOT"
+            " pg_has_role(tableowner, 'USAGE'))",
+            (found[0], found[0], schema),
+        ).fetchone()
+    return "" if row is not None and row[0] else _needed(schema)
+
+
+def _needed(schema: str) -> str:
+    return f"the role needs CREATE on the database, or a schema '{schema}' that it owns"
 
 
 def worth_of_commits(link: Connection[Any], durability: str) -> str:

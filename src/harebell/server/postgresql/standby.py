@@ -14,7 +14,12 @@ from harebell.base.limits import STANDBY_LOOK_SECONDS
 from harebell.base.osfs import OsFiles
 from harebell.server.cluster.stores import FIRST, schema_of
 from harebell.server.disk.lock import DirectoryLock
-from harebell.server.postgresql.database import Database, driver, worth_of_commits
+from harebell.server.postgresql.database import (
+    Database,
+    check_durability,
+    driver,
+    worth_of_commits,
+)
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import LogWriter
 from harebell.server.postgresql.owned_store import OwnedStore, empty_cache, note_claim, was_owner
@@ -43,10 +48,11 @@ if TYPE_CHECKING:
     from harebell.server.config import Config
 
 _MS = 1_000
-_WEAKER = ("interval", "os")
 _LOOKS = 12
 """Looks at the row of the store per lease."""
 _RETRY_SECONDS = 0.25
+_PAUSES_MAX = 16
+"""So many of them before a log with an error is read again, from its beginning."""
 _NOTED_SECONDS = 1.0
 _NAMESAKE_BEATS = 3
 _FINAL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "permission denied")
@@ -88,11 +94,7 @@ class Standby:
         self.nodes: list[BrokerRow] = []
         self._address = self.trouble = ""
         self.looked: Callable[[], None] = lambda: None
-        if config.durability in _WEAKER:
-            raise StoreError(
-                f"durability is '{config.durability}', and a commit in PostgreSQL is always "
-                "durable: leave it out, or set it to replicated"
-            )
+        check_durability(config.durability)
         self._config = config
         self.database = Database(
             config.storage,
@@ -113,6 +115,7 @@ class Standby:
         self._roll = Roll(max(ROLL_SECONDS, 2 * config.storage_lease_ms / _MS))
         self._namesakes: set[int] = set()
         self.ended = False
+        self._pauses = 1
         self._noted_at = 0.0
         self._begin()
 
@@ -151,7 +154,9 @@ class Standby:
             except (driver().Error, StoreError) as error:
                 said = self.trouble = self._failed(error, said)
                 self.looked()
-                await asyncio.sleep(_RETRY_SECONDS)
+                for _ in range(self._pauses):
+                    if not self.ended:
+                        await asyncio.sleep(_RETRY_SECONDS)
                 continue
             if owned is not None:
                 return owned
@@ -206,7 +211,12 @@ class Standby:
         asked = now()
         before, self.seen = self.seen, seen
         self._check_name(seen)
-        self._reader.follow(link)
+        try:
+            self._reader.follow(link)
+        except StoreError:
+            self._pauses = min(2 * self._pauses, _PAUSES_MAX)
+            raise
+        self._pauses = 1
         mine = was_owner(self._config.data_dir, seen.identity, seen.epoch) and not seen.drained
         if not self._watch.may_claim(seen, asked) and not mine:
             if before is None or before.epoch != seen.epoch:

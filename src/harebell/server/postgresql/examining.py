@@ -1,0 +1,60 @@
+"""What `harebell doctor` finds about the storage in PostgreSQL; it changes nothing there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import StoreError
+from harebell.base.finding import BAD, GOOD, Finding
+from harebell.server.cluster.stores import FIRST, schema_of
+from harebell.server.postgresql.database import (
+    Database,
+    check_durability,
+    driver,
+    missing_right,
+    worth_of_commits,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from harebell.server.config import Config
+
+_NAME = "storage"
+
+
+def examine_storage(config: Config) -> Finding:
+    """Connect as a broker would, and say what its confirms are worth, or what is wrong.
+
+    Args:
+        config: its storage is in PostgreSQL.
+    """
+    database = Database(
+        config.storage,
+        schema_of(config.storage_schema, FIRST),
+        config.storage_lease_ms,
+        "doctor",
+        config.durability,
+    )
+    try:
+        check_durability(config.durability)
+        errors = driver().Error
+    except StoreError as error:
+        return Finding(_NAME, BAD, str(error))
+    try:
+        link = database.connect()
+    except errors as error:
+        return Finding(_NAME, BAD, database.reason(error))
+    except StoreError as error:
+        return Finding(_NAME, BAD, str(error))
+    with link:
+        return _examined(link, database)
+
+
+def _examined(link: Connection[Any], database: Database) -> Finding:
+    missing = missing_right(link, database.schema)
+    if missing:
+        return Finding(_NAME, BAD, f"{database.shown}: {missing}")
+    version = link.info.parameter_status("server_version") or ""
+    worth = worth_of_commits(link, database.durability)
+    return Finding(_NAME, GOOD, f"{database.shown} (version {version.split()[0]}): {worth}")
