@@ -176,8 +176,12 @@ class StatementRunner:
         if self._server is not None:
             self._follow_elsewhere(sql)
             return
+        from harebell.pipeline.run.unused_checkpoint import remove_unused
+
         with sentences():
             described = found.described(options.address, options.lake)
+            if found.target is None and not found.refresh:
+                remove_unused(described.checkpoint, described.name)
         echo(f"pipeline {described.name}: Ctrl-C ends it after its micro-batch", err=True)
         run_all([described], options.master)
 

@@ -212,6 +212,8 @@ class _Reader:
         if not query.tables:
             known = ", ".join(before)
             self._complaints.add(node.line, f"this reads no view; there are {known}")
+        if query.limited:
+            self._complaints.add(node.text_line, statements.LIMITED)
         for table in query.tables:
             self._known(table, before, _line_of(table, sql, node))
         return Step(name, sql, stateful=bool(query.stateful))

@@ -6,6 +6,7 @@ SIGTERM and SIGINT let running micro-batches end; a second signal does not wait.
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -149,7 +150,7 @@ def _signals() -> Iterator[threading.Event]:
 
     def handle(number: int, _frame: FrameType | None) -> None:
         stopping.set()
-        signal.signal(number, before[signal.Signals(number)])
+        signal.signal(number, _leave if number == signal.SIGINT else before[signal.SIGTERM])
 
     for number in before:
         signal.signal(number, handle)
@@ -158,6 +159,15 @@ def _signals() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """End at the second Ctrl-C, in the middle of a call of the JVM, whose libraries log that.
+
+    PySpark's own handler would begin another call within it.
+    """
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -301,6 +301,12 @@ sinks: [{console: , from: source}, {console: , from: a}]
             1,
             "write prefetch beside queue, as keys of the source",
         ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: SELECT * FROM source LIMIT 5\n"
+            "sinks: [{console: }]",
+            3,
+            "LIMIT counts the rows of all micro-batches",
+        ),
         ("source: {queues: [q, 5, [r]]}\nsinks: [{console: }]", 1, "queues must be a text"),
         ("source: {queues: [q, q]}\nsinks: [{console: }]", 1, "names queue 'q' twice"),
         ("source: {queue: q}\nsinks:\n  - console:\n    name: [x]", 4, "name must be"),

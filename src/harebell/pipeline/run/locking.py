@@ -20,10 +20,13 @@ class CheckpointLock:
     Args:
         checkpoint: the directory; it is created.
         name: of the pipeline, for the error of another process.
+
+    Attributes:
+        path: of the file that is locked.
     """
 
     def __init__(self, checkpoint: Path, name: str) -> None:
-        self._path = checkpoint / _NAME
+        self.path = checkpoint / _NAME
         self._name = name
         self._descriptor = -1
 
@@ -34,11 +37,11 @@ class CheckpointLock:
             PipelineError: another process has locked it, or it is not a writable directory.
         """
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise PipelineError(
-                f"the checkpoint {self._path.parent} cannot be used: {error.strerror}"
+                f"the checkpoint {self.path.parent} cannot be used: {error.strerror}"
             ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,7 +49,7 @@ class CheckpointLock:
             holder = os.read(descriptor, 500).decode(errors="replace").strip()
             os.close(descriptor)
             raise PipelineError(
-                f"the checkpoint {self._path.parent} is in use by {holder or 'another pipeline'}: "
+                f"the checkpoint {self.path.parent} is in use by {holder or 'another pipeline'}: "
                 "stop that one, or give this pipeline a checkpoint of its own"
             ) from None
         os.ftruncate(descriptor, 0)

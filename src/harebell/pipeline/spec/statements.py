@@ -51,10 +51,12 @@ class ParsedQuery:
     Args:
         tables: the views and tables that it reads, each once, in their order.
         stateful: why Spark keeps state for it on a stream, "" if it does not.
+        limited: whether it ends after a number of rows.
     """
 
     tables: tuple[str, ...]
     stateful: str
+    limited: bool = False
 
 
 def query(sql: str) -> ParsedQuery:
@@ -70,7 +72,16 @@ def query(sql: str) -> ParsedQuery:
         raise StatementError(
             f"this is no query but {_kind(tree)}: a step is one SELECT, and sinks write"
         )
-    return ParsedQuery(tuple(_tables(tree)), _stateful(tree))
+    return ParsedQuery(tuple(_tables(tree)), _stateful(tree), bool(tree.args.get("limit")))
+
+
+AGGREGATE = "an aggregate"
+"""The most frequent reason for state."""
+LIMITED = (
+    "LIMIT counts the rows of all micro-batches, and the messages after them would be acknowledged "
+    "and written nowhere: leave it out"
+)
+"""Why a query on a stream has no limit."""
 
 
 def condition(sql: str, what: str = "a condition") -> None:
@@ -207,7 +218,7 @@ def _stateful(tree: exp.Expr) -> str:
         elif isinstance(each, exp.Distinct):
             return "DISTINCT"
         elif isinstance(each, exp.Group) or _aggregates(each):
-            return "an aggregate"
+            return AGGREGATE
     return ""
 
 

@@ -146,6 +146,7 @@ def insertion(sql: str, tokens: list[Any]) -> InsertStatement | ContinuousStatem
         raise StatementError(f"{place}: {kind} cannot be written: {_TARGETS}")
     query = _query(sql, tokens, after, "INSERT INTO exchange('name') SELECT ...")
     if _follows(query):
+        _check_endless(query)
         return ContinuousStatement(query, target)
     return InsertStatement(target, query)
 
@@ -172,7 +173,25 @@ def creation(sql: str, tokens: list[Any]) -> ContinuousStatement:
         raise StatementError(
             f"a streaming table follows a queue: {_CREATION}; for what is there now, SELECT it"
         )
+    _check_endless(query)
     return ContinuousStatement(query, None, name, refresh)
+
+
+def _check_endless(query: SelectStatement) -> None:
+    """Check that a query can go on for ever.
+
+    Raises:
+        StatementError: it aggregates, or ends.
+    """
+    parsed = statements.query(query.sql)
+    if parsed.limited:
+        raise StatementError(statements.LIMITED)
+    if parsed.stateful == statements.AGGREGATE:
+        raise StatementError(
+            "an aggregate over messages that keep coming needs a watermark, which a statement "
+            "cannot have: use a pipeline file with watermark, or leave STREAM out for what is "
+            "there now"
+        )
 
 
 def _query(sql: str, tokens: list[Any], first: int, form: str) -> SelectStatement:
