@@ -42,19 +42,21 @@ cdef extern from *:
     }
 
     /* Makes the disk write what the page cache has got, and waits only for what is far behind.
-       An error is that of a sync: the kernel reports it once. */
+       An error is that of a sync, which the kernel reports once; but some systems do not have the
+       call, and then the later sync does everything. */
     static void harebell_start_writing(harebell_performer *self) {
         for (int i = 0; i < self->writes; i++) {
             const int file = self->write[i].file;
             const off_t at = self->write[i].start, size = (off_t)self->write[i].size;
-            if (sync_file_range(file, at, size, SYNC_FILE_RANGE_WRITE) != 0
-                || (at > HAREBELL_IN_FLIGHT
-                    && sync_file_range(file, 0, at - HAREBELL_IN_FLIGHT,
-                                       SYNC_FILE_RANGE_WAIT_BEFORE) != 0)) {
-                self->error = errno;
-                self->place = i;
-                return;
-            }
+            if (sync_file_range(file, at, size, SYNC_FILE_RANGE_WRITE) == 0
+                && (at <= HAREBELL_IN_FLIGHT
+                    || sync_file_range(file, 0, at - HAREBELL_IN_FLIGHT,
+                                       SYNC_FILE_RANGE_WAIT_BEFORE) == 0))
+                continue;
+            if (errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM) return;
+            self->error = errno;
+            self->place = i;
+            return;
         }
     }
 

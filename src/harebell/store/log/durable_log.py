@@ -330,7 +330,9 @@ class DurableLog(SegmentedLog):
             tail.stretching = write.ahead > 0
             part.writes.append(write)
             tail.made = True
-            part.rows_only = row_bytes == len(write.data) and len(part.writes) == 1
+            part.rows_only = (
+                row_bytes == len(write.data) and len(part.writes) == 1 and write.ahead == 0
+            )
         if tail is not None:
             self._sync_later(part, tail)
         part.early = [segment for segment in self._early if segment in self.segments]
