@@ -699,6 +699,8 @@ GATHER_SHARE = 0.5
 """... and this share of what the commit before took, if that is less..."""
 GATHER_MANY = 8
 """... and fewer messages than this are expected."""
+GATHER_BYTES = 524_288
+"""A commit in PostgreSQL waits for no more messages when the one before it had more bytes."""
 LOOP_COMMIT_BYTES = 32_768
 """Bytes up to which a commit in PostgreSQL is sent by the event loop, without waking a thread."""
 FLUSH_SECONDS = 0.05

@@ -218,9 +218,12 @@ class Batch:
 
     def is_small(self, byte_count: int) -> bool:
         """True if it only writes, to open files, and at most so many bytes."""
-        if self._only_written() is None:
-            return False
-        return sum([len(write.data) for part in self.parts for write in part.writes]) <= byte_count
+        return self._only_written() is not None and self.byte_count <= byte_count
+
+    @property
+    def byte_count(self) -> int:
+        """Return how many bytes it writes."""
+        return sum([len(write.data) for part in self.parts for write in part.writes])
 
     def _only_written(self) -> dict[File, None] | None:
         """Return the files, if all work is to write to files that are open."""

@@ -37,6 +37,7 @@ from typing import Any, Protocol
 from harebell.base.histogram import SYNC_SECONDS, Histogram
 from harebell.base.limits import (
     FLUSH_SECONDS,
+    GATHER_BYTES,
     GATHER_MANY,
     GATHER_SECONDS,
     GATHER_SHARE,
@@ -79,6 +80,10 @@ class Batch(Protocol):
     records: int
     removals: list[Any]
 
+    @property
+    def byte_count(self) -> int:
+        """How many bytes it writes."""
+
     def direct(self) -> Direct | None:
         """The batch as writes and syncs; None if it is more than that."""
 
@@ -113,7 +118,7 @@ class Nothing:
     """
 
     stalled: OSError | None = None
-    records = 0
+    records = byte_count = 0
 
     def __init__(self, failed: Exception | None = None) -> None:
         self.failed = failed
@@ -419,7 +424,9 @@ class Flusher:
             # batch had only half of them, there would be twice as many syncs. So the next batch
             # waits briefly for as many records as this one had. For few of them it does not wait
             # longer than a commit that is saved is worth: they may come from slow publishers.
-            self._expected = batch.records + self._commit.records
+            # On a server, many bytes take longer than what one commit less would save.
+            large = self._remote is not None and batch.byte_count > GATHER_BYTES
+            self._expected = 0 if large else batch.records + self._commit.records
             self._worth_seconds = GATHER_SECONDS
             if self._expected < GATHER_MANY:
                 took = time.monotonic() - self._began

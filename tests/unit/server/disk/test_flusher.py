@@ -48,6 +48,7 @@ class ByHand:
         self.thread: threading.Thread | None = None
         self.work: Work | None = None
         self.small = True
+        self.byte_count = 0
         self._outcomes = outcomes
 
     def direct(self) -> Work | None:
@@ -678,6 +679,28 @@ async def test_a_large_batch_and_one_without_a_connection_go_to_the_thread() -> 
     assert s.commit.batches[1].thread is not threading.main_thread()
     await s.flusher.stop()
     server.close()
+
+
+@run
+async def test_a_batch_waits_for_no_more_messages_after_one_of_many_bytes() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flusher, "GATHER_SECONDS", SECONDS)
+        server = ServerByHand()
+        s = Setting(remote=server)
+        s.commit.records = 100
+        s.urge()
+        await s.until(lambda: server.sent == 1)
+        s.commit.batches[0].records = 100
+        s.commit.batches[0].byte_count = 1_000_000
+        server.may_answer()
+        await s.until(lambda: s.commit.done == 1)
+        s.commit.records = 1
+        s.urge()
+        await s.until(lambda: server.sent == 2)
+        server.may_answer()
+        await s.until(lambda: s.commit.done == 2)
+        await s.flusher.stop()
+        server.close()
 
 
 @run
