@@ -90,12 +90,13 @@ def build_session(
         settings: override the defaults.
 
     Raises:
-        SessionError: no suitable Java was found, or the master is invalid.
+        SessionError: no suitable Java was found, or the master is invalid or does not answer.
     """
     given = dict(settings or {})
     cores = cores or os.cpu_count() or 1
     url = master or given.pop("spark.remote", None) or given.get("spark.master")
     place = master_of(url or f"local[{cores}]")
+    place.check_answers()
     if place.connect:
         from harebell.spark.runtime.connecting import connect_session
 

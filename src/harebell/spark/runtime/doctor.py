@@ -111,12 +111,10 @@ def _memory() -> Finding:
 def _master(master: Master) -> Finding:
     if master.threads or master.address is None:
         return Finding("master", GOOD, f"{master.url}: nothing to connect to")
-    host, port = master.address
     try:
-        socket.create_connection((host, port), MASTER_ANSWER_SECONDS).close()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        return Finding("master", BAD, f"{master.url} does not answer at {host}:{port}: {reason}")
+        master.check_answers()
+    except SessionError as error:
+        return Finding("master", BAD, str(error))
     return Finding("master", GOOD, f"{master.url} answers")
 
 

@@ -10,8 +10,10 @@ sc://host:15002               Spark Connect: the driver is another process
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import dataclass
 
+from harebell.base.limits import MASTER_ANSWER_SECONDS
 from harebell.spark.runtime.java import SessionError
 
 _LOCAL = re.compile(r"local(\[(\*|[1-9][0-9]*)(\s*,\s*[1-9][0-9]*)?\])?")
@@ -44,6 +46,36 @@ class Master:
         """Host and port, if the url has both."""
         match = re.search(r"://(?:https?://)?(\[[^\]]+\]|[^\[\]/,:]+):(\d+)", self.url)
         return None if match is None else (match[1].strip("[]"), int(match[2]))
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each server that may answer: a standalone cluster may have several."""
+        places = self.url.partition("://")[2].partition("/")[0]
+        found = re.findall(r"(\[[^\]]+\]|[^\[\]/,:]+):(\d+)", places)
+        return tuple((host.strip("[]"), int(port)) for host, port in found)
+
+    def check_answers(self) -> None:
+        """Check that one of the servers can be connected to.
+
+        Spark itself tries for a minute and longer, and says nothing meanwhile.
+
+        Raises:
+            SessionError: none can.
+        """
+        if not self.url.startswith(("spark://", CONNECT)) or not self.addresses:
+            return
+        reasons = []
+        for host, port in self.addresses:
+            try:
+                socket.create_connection((host, port), MASTER_ANSWER_SECONDS).close()
+            except OSError as error:
+                reasons.append(f"{host}:{port}: {error.strerror or error}")
+            else:
+                return
+        raise SessionError(
+            f"the master {self.url.partition(';')[0]} does not answer at {', '.join(reasons)}; "
+            "start it, or correct its address"
+        )
 
 
 def master_of(url: str) -> Master:

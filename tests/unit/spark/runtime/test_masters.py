@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from harebell.spark.runtime.java import SessionError
@@ -68,3 +70,18 @@ def test_what_is_no_master_is_refused_with_what_would_be(url: str) -> None:
 def test_a_standalone_master_needs_its_port() -> None:
     with pytest.raises(SessionError, match="'spark://big' has no port: write spark://HOST:7077"):
         master_of("spark://big")
+
+
+def test_a_master_that_does_not_answer_is_told_at_once_and_without_its_token() -> None:
+    """Spark itself would try for a minute, and Spark Connect for ten."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        master_of(f"spark://127.0.0.1:{port}").check_answers()
+        # One of several masters is enough.
+        master_of(f"spark://127.0.0.1:1,127.0.0.1:{port}").check_answers()
+    for url in (f"spark://127.0.0.1:{port}", f"sc://127.0.0.1:{port}/;token=s3cret"):
+        with pytest.raises(SessionError) as caught:
+            master_of(url).check_answers()
+        assert f"does not answer at 127.0.0.1:{port}: Connection refused" in str(caught.value)
+        assert "s3cret" not in str(caught.value)
+    master_of("local[2]").check_answers()
