@@ -22,7 +22,7 @@ from harebell.pipeline.builtin.replaying import Choice
 from harebell.pipeline.builtin.replaying_once import begun, replay_once
 from harebell.pipeline.errors import PipelineError
 from tests.patience import eventually
-from tests.running import command, environment
+from tests.running import asked, command, environment, running_broker
 
 pytestmark = pytest.mark.timeout(1_200)
 TIME = datetime(2026, 1, 31, 12, 0, 0, 123_456, tzinfo=UTC)
@@ -77,7 +77,7 @@ def test_a_replay_keeps_times_keys_and_headers_and_publishes_nothing_twice(
     assert run(Choice("offset < 9")) == (9, 0)
     # Rows that come later are not a part of this replay.
     write_deltalake(str(lake), archived(3, 5, queue), mode="append")
-    assert run(Choice("offset < 9")) == (0, 12)
+    assert run(Choice("offset < 9")) == (0, 9)
     with pytest.raises(PipelineError, match="has a replay of other rows or to another exchange"):
         run(Choice("offset < 8"))
     found = taken(channel, queue)
@@ -112,6 +112,19 @@ def test_what_cannot_be_published_leaves_nothing_and_goes_on_later(
     (lake / "a.parquet").rename(lake / "b.parquet")
     with pytest.raises(PipelineError, match="is gone since the replay began"):
         replay_once(spark, replay, url, 0.0, lambda _count: None)
+
+
+def test_a_replay_that_fails_leaves_nothing_staged(spark: SparkSession, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    pq.write_table(archived(0, 10, "no.such.queue"), lake / "a.parquet")
+    replay = begun(tmp_path / "replay", lambda: pinned(lake), Choice(), "no.such", None, 0.0)
+    with running_broker() as broker:
+        url = URL.parse(broker.address() + "/%2F")
+        with pytest.raises(PipelineError, match=r"no exchange 'no\.such'"):
+            replay_once(spark, replay, url, 0.0, lambda _count: None)
+        listed = asked(broker, "stages", "list", "--json")
+        assert (listed.returncode, listed.stdout.strip()) == (0, "[]")
 
 
 def test_a_replay_that_is_killed_goes_on_and_each_message_is_published_once(

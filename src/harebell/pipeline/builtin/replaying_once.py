@@ -17,6 +17,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,14 +179,23 @@ def _published(
         ahead = done / rate - (time.monotonic() - began) if rate else 0.0
         if ahead > 0:
             time.sleep(ahead)
+    if before and not done:
+        # The last chunk may have had fewer rows than the others.
+        before = min(before, frame.count())
     return done, before
 
 
 def _write(target: WriteTarget, task: Task, chunk: pa.RecordBatch) -> None:
     result = TaskResult(EXACTLY_ONCE, task)
     writer = staged.StagedWriter(target, iter((chunk,)), result)
-    run_reconnecting(target, "replay", writer.run, lambda: writer.progress, known=True)
-    staged.commit(target, task, [result], forget=False)
+    try:
+        run_reconnecting(target, "replay", writer.run, lambda: writer.progress, known=True)
+        staged.commit(target, task, [result], forget=False)
+    except (AMQPError, SinkError):
+        # Without an answer it may be committed, and then nothing is staged any more.
+        with suppress(AMQPError):
+            staged.abort(target, task)
+        raise
 
 
 def _chunks(frame: DataFrame, size: int, target: WriteTarget) -> Iterator[pa.RecordBatch]:
