@@ -495,8 +495,9 @@ class GroupCommit(Commit):
             self._handles,
             self.joint,
         )
+        only_rows = bool(parts) and all(part.rows_only for part in parts)
+        self.flying.unsynced = only_rows and not self.joint
         self.joint = False
-        self.flying.unsynced = bool(parts) and all(part.rows_only for part in parts)
         self.unsynced = False
         self.flying.records = self.records
         self.records = 0
