@@ -507,6 +507,11 @@ class Flusher:
                         batch.failed = error
             if batch.failed is None and batch.stalled is None:
                 self._removals.extend(batch.removals)
+            self._report(batch)
+
+    def _report(self, batch: Batch) -> None:
+        # After `stop` nothing waits for a batch that was in progress, and the loop may be closed.
+        with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._performed, batch)
 
     def _remove(self, limit: int) -> None:
@@ -521,7 +526,7 @@ class Flusher:
         removal.perform()
         if removal.failed is not None:
             self._removals.clear()
-            self._loop.call_soon_threadsafe(self._performed, Nothing(removal.failed))
+            self._report(Nothing(removal.failed))
             return False
         if removal.stalled is not None:
             return False

@@ -753,3 +753,31 @@ async def test_a_batch_of_which_the_cache_takes_nothing_any_more_ends_the_broker
     await s.until(lambda: len(s.failures) == 1)
     assert (server.sent, s.commit.done) == (0, 0)
     server.close()
+
+
+def test_a_batch_that_ends_after_the_event_loop_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    died: list[BaseException | None] = []
+    monkeypatch.setattr(threading, "excepthook", lambda given: died.append(given.exc_value))
+    performed: list[ByHand] = []
+
+    async def stopped_meanwhile() -> None:
+        s = Setting()
+        s.commit.held = True
+        s.urge()
+        await s.until(lambda: len(s.commit.batches) == 1)
+        await s.flusher.stop()
+        performed.extend(s.commit.batches)
+
+    asyncio.run(stopped_meanwhile())
+    threads = [each for each in threading.enumerate() if each.name == "flusher"]
+    performed[0].may_end.set()
+    until = time.monotonic() + SECONDS
+    while performed[0].performed == 0 and time.monotonic() < until:
+        time.sleep(0.005)
+    for thread in threads:
+        # It goes on waiting for batches, unless it has died.
+        thread.join(0.05)
+    assert performed[0].performed == 1
+    assert died == []
