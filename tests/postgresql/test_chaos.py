@@ -49,13 +49,15 @@ IGNORES_ITS_EPOCH = """
 from harebell.server.postgresql.fence import Fence
 from harebell.server.postgresql.log_writer import LogWriter
 from harebell.server.postgresql.ownership import Deposed, Ownership
-append = LogWriter.append
-def whatever(self, changes):
-    try:
-        append(self, changes)
-    except Deposed:
-        pass
-LogWriter.append = whatever
+def whatever(call):
+    def called(*arguments):
+        try:
+            call(*arguments)
+        except Deposed:
+            pass
+    return called
+LogWriter.append = whatever(LogWriter.append)
+LogWriter.tidy = whatever(LogWriter.tidy)
 Ownership.holds = lambda self: True
 Fence.start = lambda self: None
 """

@@ -425,6 +425,7 @@ def test_the_loop_goes_on_sending_after_the_thread_has_ended_a_generation(
         if sending.writer.untidy():
             sending.writer.tidy()
     assert sent > 80
+    assert not [line for line in sending.said if "warning" in line]
     with sending.database.connect() as link:
         generations = sending.tables.generations(link)
     assert generations[-1] > 5

@@ -333,6 +333,8 @@ class LogWriter:
     def _connected(self) -> Connection[Any]:
         if self._link is None:
             link = self._database.connect()
+            # When tables are dropped, a driver that had prepared statements would remove ours, too.
+            link.prepare_threshold = None
             link.add_notice_handler(self._noticed)
             self._link = link
             self._check_end(link)
@@ -390,15 +392,15 @@ class LogWriter:
                 break
             again.append(piece)
             size += self._pieces.byte_count(piece)
-        if again:
-            self._commit([self._whole(piece) for piece in again])
-            for piece in again:
-                self._pieces.whole(piece, self._generation)
-        if self._pieces.of(victim):
-            return
-        # Its rows also say what was removed: now one row says what is there.
-        self._commit([self._pieces.alive()])
-        if self._change(lambda link: self._tables.drop_log(link, victim)):
+        changes = [self._whole(piece) for piece in again]
+        last = len(again) == len(self._pieces.of(victim))
+        if last:
+            # Its rows also say what was removed: now one row says what is there.
+            changes.append(self._pieces.alive())
+        self._commit(changes)
+        for piece in again:
+            self._pieces.whole(piece, self._generation)
+        if last and self._change(lambda link: self._tables.drop_log(link, victim)):
             self._pieces.forget(victim)
             self._total -= self._stored.pop(victim)
             self._emptied = 0
@@ -427,9 +429,16 @@ class LogWriter:
         return Change(WRITE, number * PIECE_BYTES, path, data)
 
     def _change(self, call: Callable[[Connection[Any]], None]) -> bool:
-        """Change tables; False if the server refuses now, so that it is tried again later."""
+        """Change tables; False if the server refuses now, so that it is tried again later.
+
+        It waits for no disk: the row that comes next is after it in the WAL, and does. If the
+        server dies before that, a table that was dropped is there again, and the log says the same.
+        """
         try:
-            call(self._connected())
+            link = self._connected()
+            with link.transaction():
+                link.execute("SET LOCAL synchronous_commit = off")
+                call(link)
         except (driver().Error, StoreError) as error:
             self._drop_link()
             self._report("warning", f"cannot clean the log: {self._database.reason(error)}")
