@@ -60,8 +60,10 @@ def test_a_queue_is_a_table_for_reads_writes_and_streams(
     ("sql", "said"),
     [
         ("SELECT * FROM harebell.other.orders", "has the namespace default only"),
-        ("SHOW TABLES IN harebell.default", "`harebell queues list` prints them"),
-        ("DROP TABLE harebell.default.a", "`harebell queues delete` does"),
+        ("SELECT * FROM harebell.default.orders.eu.big", "harebell.default.`orders.eu.big`"),
+        ("SHOW TABLES IN harebell.other", "SCHEMA_NOT_FOUND"),
+        ("CREATE TABLE harebell.default.nowhere (value BINARY)", "`harebell queues declare` does"),
+        ("DROP TABLE harebell.default.nowhere", "cannot be found"),
         ("CREATE NAMESPACE harebell.a", "the catalog harebell creates no namespaces"),
         ("SELECT * FROM harebell.default.nowhere", "there is no queue 'nowhere'"),
         (
@@ -81,3 +83,18 @@ def test_what_the_catalog_cannot_do_is_one_sentence_with_the_way_to_do_it(
 def test_its_namespace_is_shown(spark: SparkSession) -> None:
     found = spark.sql("SHOW NAMESPACES IN harebell").collect()
     assert [row.namespace for row in found] == ["default"]
+
+
+def test_its_tables_are_the_queues_of_the_virtual_host(
+    spark: SparkSession, broker_url: str, channel: Any, queue: str
+) -> None:
+    spark.conf.set(f"{SETTING}.url", broker_url)
+    others = [f"{queue}.größe", f"{queue} with space"]
+    for name in others:
+        channel.queue_declare(name)
+    found = {row.tableName for row in spark.sql("SHOW TABLES IN harebell.default").collect()}
+    assert found >= {queue, *others}
+    with pytest.raises(Exception, match="`harebell queues delete` does"):
+        spark.sql(f"DROP TABLE harebell.default.`{queue}`")
+    for name in others:
+        channel.queue_delete(name)

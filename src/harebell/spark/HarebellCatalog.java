@@ -1,5 +1,6 @@
 package io.harebell.spark;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -32,6 +33,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 public final class HarebellCatalog implements TableCatalog, SupportsNamespaces {
   private static final String FORMAT = "harebell";
+  private static final String LISTING = "harebell.catalog.tables";
   private static final String[] DEFAULT = {"default"};
   private String name;
   private Map<String, String> options = Map.of();
@@ -58,9 +60,7 @@ public final class HarebellCatalog implements TableCatalog, SupportsNamespaces {
   public Table loadTable(Identifier identifier) {
     String[] namespace = identifier.namespace();
     if (!isDefault(namespace)) {
-      throw new UnsupportedOperationException(
-          "the catalog " + name + " has the namespace default only, the virtual host of its url: "
-              + "write " + name + ".default.`" + identifier.name() + "`");
+      throw onlyDefault(namespace, identifier.name());
     }
     Map<String, String> chosen = new HashMap<>(options);
     chosen.put("queue", identifier.name());
@@ -68,8 +68,23 @@ public final class HarebellCatalog implements TableCatalog, SupportsNamespaces {
   }
 
   @Override
-  public Identifier[] listTables(String[] namespace) {
-    throw refused("does not list queues", "`harebell queues list` prints them");
+  public boolean tableExists(Identifier identifier) {
+    return isDefault(identifier.namespace()) && queues(identifier.name()).length == 1;
+  }
+
+  @Override
+  public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
+    loadNamespaceMetadata(namespace);
+    return Arrays.stream(queues(""))
+        .map(queue -> Identifier.of(DEFAULT, queue))
+        .toArray(Identifier[]::new);
+  }
+
+  /** The queues that the user may read, or the one of a name, as names of columns of the format. */
+  private String[] queues(String named) {
+    Map<String, String> chosen = new HashMap<>(options);
+    chosen.put(LISTING, named);
+    return QueueTable.source().inferSchema(new CaseInsensitiveStringMap(chosen)).fieldNames();
   }
 
   @Override
@@ -131,6 +146,18 @@ public final class HarebellCatalog implements TableCatalog, SupportsNamespaces {
   @Override
   public boolean dropNamespace(String[] namespace, boolean cascade) {
     throw refused("deletes no namespaces", "it has default, the virtual host of its url");
+  }
+
+  private UnsupportedOperationException onlyDefault(String[] namespace, String table) {
+    String queue = table;
+    if (namespace.length > 1 && namespace[0].equalsIgnoreCase(DEFAULT[0])) {
+      // A queue with dots in its name, without the quotes.
+      String[] parts = Arrays.copyOfRange(namespace, 1, namespace.length);
+      queue = String.join(".", parts) + "." + table;
+    }
+    return new UnsupportedOperationException(
+        "the catalog " + name + " has the namespace default only, the virtual host of its url: "
+            + "write " + name + ".default.`" + queue + "`");
   }
 
   private static boolean isDefault(String[] namespace) {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from harebell.base.errors import HarebellError
 from harebell.base.names import nearest
@@ -25,11 +25,16 @@ from harebell.spark.options.source_options import (
 )
 from harebell.spark.options.values import unknown
 from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
+from harebell.spark.reading.broker_connection import BrokerConnection
+from harebell.spark.reading.naming import queues
 from harebell.spark.reading.refused_reader import RefusedReader
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import kafka_schema, message_schema, with_body
 from harebell.spark.sentences import in_a_sentence
 from harebell.spark.writing.sink import SinkSource
+
+LISTING = "harebell.catalog.tables"
+"""The option with which the class of the catalog, in Java, asks for the queues."""
 
 
 class QueueSource(SinkSource):
@@ -66,7 +71,12 @@ class QueueSource(SinkSource):
 
     @in_a_sentence
     def schema(self) -> StructType | str:
-        """Return all columns of a message that were not excluded."""
+        """Return all columns of a message that were not excluded.
+
+        The catalog asks for the queues in the only way that Spark has for it: as names of columns.
+        """
+        if LISTING in self.options:
+            return _listed(self.options)
         requested = self._asked
         if requested.columns == KAFKA:
             return kafka_schema(headers=requested.include_headers)
@@ -102,3 +112,21 @@ class QueueSource(SinkSource):
     def _asked(self) -> Options:
         # Parsed on demand: Spark also makes a source for writing.
         return parse(self.options)
+
+
+def _listed(given: Mapping[str, str]) -> StructType:
+    """Return a schema whose columns have the names of the queues that the user may read.
+
+    Args:
+        given: the options; that of the listing has the name of one queue, or "" for all.
+    """
+    named = given[LISTING]
+    chosen = {name: value for name, value in given.items() if name != LISTING}
+    options = parse({**chosen, "queuePattern": ".*"})
+    connection = BrokerConnection(options.url, options.fetch_timeout, "spark: catalog")
+    try:
+        names = queues(connection, options, some=False)
+    finally:
+        connection.abandon()
+    found = [name for name in names if named in ("", name)]
+    return StructType([StructField(name, StringType()) for name in found])
