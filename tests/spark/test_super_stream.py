@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from harebell.client.blocking import connect
 from harebell.spark.writing.super_stream import partition_of
 from tests.cli.conftest import done
 from tests.running import RunningBroker, running_broker
@@ -68,3 +69,10 @@ def test_what_is_no_super_stream_is_named(spark: SparkSession, site: RunningBrok
     writer = frame.write.format("harebell").option("url", f"{site.address()}/%2F").mode("append")
     with pytest.raises(PySparkException, match="'few', is no super stream: there is no queue 'few"):
         writer.option("superStream", "few").save()
+    with connect(f"{site.address()}/%2F") as connection:
+        for number in (0, 2):
+            connection.channel().declare_queue(
+                f"holed-{number}", durable=True, arguments={"x-queue-type": "stream"}
+            )
+    with pytest.raises(PySparkException, match="has the partition 'holed-2' and no 'holed-1'"):
+        writer.option("superStream", "holed").save()

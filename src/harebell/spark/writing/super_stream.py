@@ -8,6 +8,7 @@ its number, with which the partition is bound to the exchange of the super strea
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,7 +48,7 @@ def partition_count(connection: blocking.Connection, name: str) -> int:
     """Return how many partitions a super stream has.
 
     Raises:
-        SinkError: it has none.
+        SinkError: it has none, or one in the middle is gone: keys would move to others.
     """
     count = 0
     with connection.channel() as channel:
@@ -57,6 +58,13 @@ def partition_count(connection: blocking.Connection, name: str) -> int:
             except NotFound:
                 break
             count += 1
+    with connection.channel() as channel, suppress(NotFound):
+        channel.declare_queue(f"{name}-{count + 1}", passive=True)
+        raise SinkError(
+            f"the super stream {name!r} has the partition '{name}-{count + 1}' and no "
+            f"'{name}-{count}': `harebell streams add-super {name} --partitions {count + 2}` makes "
+            "it again"
+        )
     if not count:
         raise SinkError(
             f"the option superStream, {name!r}, is no super stream: there is no queue '{name}-0'; "
