@@ -19,7 +19,7 @@ from tests.running import RunningBroker, command, environment, running_broker
 
 MESSAGES = 200
 _KILLS = 3
-_LATEST_SECONDS = 0.03
+_LATEST_SECONDS = 0.01
 """After the first sign of a copy it is killed within this time."""
 _BEGUN = (
     "SELECT 1 FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND datname = current_database()"
