@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -12,18 +13,20 @@ import pytest
 
 from harebell.client import blocking
 from harebell.client.errors import ConnectionFailed, ConnectionLost
+from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import life
 from tests.running import DidNotStart
 
 POINTS = 4
 SOAK_POINTS = 100
-KINDS = ("pwrite64", "fdatasync,fsync,syncfs", "write")
-_FLAGS = ("--segment-bytes", "65536")
-_MAX = 120
+KINDS = {"pwrite64": 120, "fdatasync,fsync,syncfs": 120, "write": 120, "sync_file_range": 12}
+"""Calls at which the broker is killed, and the last of them that is chosen."""
+SEGMENTS = ("65536", "8388608")
+"""In small segments every commit has files to make, and in large ones rows are not synced."""
 _ROWS, _MANY_ROWS = 200, 6_000
 _EVERY = 4
-"""One of so many batches is large: its rows are synced in several commits before it ends."""
+"""One of so many batches is large: its rows are in several commits before it ends."""
 _BODY_BYTES = 400
 _NUMBERS = 50
 _MAX_BATCHES = 500
@@ -89,9 +92,10 @@ def _taken(url: str, queue: str) -> list[int]:
     """Every message of a queue, as the number that it is."""
     with blocking.connect(url) as connection:
         channel = connection.channel()
-        found = []
-        while (message := channel.get(queue, no_ack=True)) is not None:
-            found.append(int(message.body))
+        count = channel.declare_queue(queue, passive=True).message_count
+        consumer = channel.consume(queue, no_ack=True, timeout=SECONDS)
+        found = [int(message.body) for message in islice(consumer, count)]
+        assert channel.get(queue, no_ack=True) is None
         return found
 
 
@@ -100,9 +104,11 @@ def _lives(directory: Path, seed: int, points: int) -> _Sender:
     sender = _Sender(rng)
     data_dir = directory / "data"
     for _ in range(points):
-        prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MAX))
+        kind, last = rng.choice([*KINDS.items()])
+        prefix = strace.kill_at(kind, rng.randint(1, last))
+        size = SEGMENTS[1] if kind == "sync_file_range" else rng.choice(SEGMENTS)
         try:
-            with life(data_dir, *_FLAGS, prefix=prefix) as broker:
+            with life(data_dir, "--segment-bytes", size, prefix=prefix) as broker:
                 with pytest.raises((ConnectionLost, ConnectionFailed)):
                     sender.live(broker.address(), _MAX_BATCHES)
                 assert broker.process.wait(60) == -signal.SIGKILL, broker.log
@@ -110,7 +116,7 @@ def _lives(directory: Path, seed: int, points: int) -> _Sender:
         except DidNotStart as error:
             if error.code != -signal.SIGKILL:
                 raise
-    with life(data_dir, *_FLAGS) as broker:
+    with life(data_dir) as broker:
         sender.live(broker.address(), 2)
         for queue in ("staged", "numbered"):
             found = _taken(broker.address(), queue)
