@@ -155,10 +155,22 @@ def _opens(url: str) -> bool:
 
 
 def _taken(url: str) -> list[int]:
-    found = []
-    with connect(url) as connection, connection.channel() as channel:
-        while (message := channel.get(QUEUE, no_ack=True)) is not None:
-            found.append(int(message.body))
+    """Take every message; one may come twice, as a store may still move to the other machine."""
+    found: list[int] = []
+
+    def takes_all() -> bool:
+        with (
+            suppress(AMQPError, OSError),
+            connect(url) as connection,
+            connection.channel() as channel,
+        ):
+            while (message := channel.get(QUEUE)) is not None:
+                found.append(int(message.body))
+                message.ack()
+            return True
+        return False
+
+    assert eventually(takes_all, 60.0), f"{len(found)} messages were taken, and then no more"
     return found
 
 
