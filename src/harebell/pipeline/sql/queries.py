@@ -25,6 +25,7 @@ from harebell.pipeline.sql.queue_snapshot import (
 )
 from harebell.pipeline.sql.selections import SelectStatement
 from harebell.pipeline.sql.tables import lake_of
+from harebell.pipeline.sql.targets import check_target
 from harebell.pipeline.sql.verbs import SettleStatement
 
 if TYPE_CHECKING:
@@ -70,12 +71,13 @@ def insert(spark: SparkSession, insertion: InsertStatement, url: str, directory:
     """Publish the rows of a query; return their number. All are published, or none.
 
     Raises:
-        PipelineError: it failed.
+        PipelineError: it failed, or the target does not exist.
     """
     from pyspark.errors import PySparkException
 
-    rows = select(spark, insertion.query, url, directory)
     target = insertion.target
+    check_target(target, URL.parse(url))
+    rows = select(spark, insertion.query, url, directory)
     # A name of its own: a repeated statement is meant to publish again.
     sink = ExchangeSink(target.exchange, f"sql-{uuid4().hex}", url, key_options(target))
     try:
