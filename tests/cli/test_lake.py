@@ -37,6 +37,14 @@ def test_the_small_files_of_an_iceberg_table_are_merged(tmp_path: Path) -> None:
     assert error_of(missing).startswith("there is no table shop.others in the Iceberg")
 
 
+def test_a_missing_catalog_file_is_told_and_not_made(tmp_path: Path) -> None:
+    file = tmp_path / "lake" / "nosuch.db"
+    done = run_harebell("lake", "compact", "shop.orders", "--catalog", f"sqlite:///{file}")
+    assert done.returncode == 1
+    assert error_of(done).startswith(f"there is no Iceberg catalog at {file}: the file does not")
+    assert not file.parent.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -127,6 +127,7 @@ def _iceberg(name: str, catalog: str, warehouse: str) -> tuple[int, int]:
     if wrong := iceberg_catalog.wrong_table(name, catalog):
         raise WrongUsage(wrong.replace("iceberg", "TABLE", 1))
     place = iceberg_catalog.CatalogPlace(*iceberg_catalog.placed(catalog, warehouse, Path.cwd()))
+    iceberg_catalog.check_file(place)
     table = iceberg_catalog.loaded(iceberg_catalog.opened(place), name)
     if table is None:
         raise PipelineError(f"there is no table {name} in the Iceberg catalog {place.shown}")

@@ -97,6 +97,20 @@ def placed(catalog: str, warehouse: str, base: Path) -> tuple[str, str]:
     return catalog, warehouse
 
 
+def check_file(place: CatalogPlace) -> None:
+    """Check that the file of a catalog exists, which SQLite would make without a word.
+
+    Raises:
+        PipelineError: it does not exist.
+    """
+    if place.catalog.startswith(_SQLITE):
+        file = Path(place.catalog.removeprefix(_SQLITE).partition("?")[0])
+        if not file.is_file():
+            raise PipelineError(
+                f"there is no Iceberg catalog at {file}: the file does not exist; correct --catalog"
+            )
+
+
 def iceberg() -> Any:
     """Return the module `pyiceberg`.
 

@@ -8,6 +8,7 @@ that it is a new one.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +24,7 @@ from harebell.client.errors import (
     ChannelClosed,
     ConnectionFailed,
     ConnectionLost,
+    InvalidPath,
     NotAllowed,
     ProtocolMismatch,
 )
@@ -32,6 +34,8 @@ from harebell.spark.reading.spooled.queue_consumer import SourceError
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
+# RabbitMQ's sentence, too. A virtual host that is only not there yet is refused in others.
+_NO_VHOST = re.compile(r"\bvhost .+ not found$")
 LOST = (ConnectionLost, AMQPConnectionClosed, ConnectionFailed, CallTimeout)
 """Errors after which the connection cannot be used any more."""
 
@@ -42,12 +46,13 @@ def turned_away(error: AMQPError, *, known: bool) -> bool:
     Args:
         error: the error of the attempt.
         known: whether an earlier login succeeded. Then a connection limit may be reached because of
-            lost connections, and a login without an answer may be a broker that crashed.
+            lost connections, and a login without an answer may be a broker that crashed. That the
+            virtual host does not exist is final also then.
     """
     if isinstance(error, AuthenticationFailed):
         return error.answered or not known
-    if isinstance(error, NotAllowed):
-        return not known
+    if isinstance(error, NotAllowed | InvalidPath):
+        return not known or _NO_VHOST.search(error.text) is not None
     return isinstance(error, ProtocolMismatch)
 
 
