@@ -536,6 +536,8 @@ SPARK_KEPT_BYTES = 33_554_432
 """Most bytes of staged rows that a task keeps, in case the broker loses them."""
 SPARK_KEEP_SECONDS = 1.0
 """Interval of serving the connection while Spark works on a micro-batch."""
+SPARK_LAST_LINES_SECONDS = 1.0
+"""Most time in which the last lines of a JVM that does not start are printed."""
 SPARK_LEASE_SECONDS = 300.0
 """Default time that the lease of a query outlives its connection."""
 SPARK_STREAM_SECONDS = 86_400.0

@@ -193,7 +193,7 @@ def session(
         yield active
         return
     try:
-        opened = build_session(name, short_lived=short_lived, settings=settings)
+        opened = build_session(name, short_lived=short_lived, settings=settings, quiet=True)
     except HarebellError as error:
         raise PipelineError(str(error)) from None
     suppress_tracebacks(opened)

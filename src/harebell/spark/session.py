@@ -19,6 +19,7 @@ from harebell.spark.runtime import shipping
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.masters import Master, master_of
 from harebell.spark.runtime.spark_home_cache import SparkHomeCache, find_cache, make_overlay
+from harebell.spark.runtime.startup_lines import silence_pandas, start_gateway
 
 __all__ = ["SessionError", "build_session", "defaults"]
 
@@ -78,6 +79,7 @@ def build_session(
     cores: int | None = None,
     short_lived: bool = False,
     settings: Mapping[str, str] | None = None,
+    quiet: bool = False,
 ) -> SparkSession:
     """Start a session, or return the active one.
 
@@ -88,10 +90,14 @@ def build_session(
         cores: how many tasks run at a time on this machine; None for all cores.
         short_lived: whether fast start matters more than throughput over hours.
         settings: override the defaults.
+        quiet: whether to leave out the lines that Spark prints at each start (`runtime.
+            startup_lines`).
 
     Raises:
         SessionError: no suitable Java was found, or the master is invalid or does not answer.
     """
+    if quiet:
+        silence_pandas()
     given = dict(settings or {})
     cores = cores or os.cpu_count() or 1
     url = master or given.pop("spark.remote", None) or given.get("spark.master")
@@ -112,6 +118,8 @@ def build_session(
         chosen[_JAVA_OPTIONS] = java_options(places, chosen.get(_JAVA_OPTIONS, ""))
     if not place.threads:
         chosen |= shipping.settings(shipping.make_archive(places.directory), chosen)
+    if quiet:
+        start_gateway(chosen)
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         if value:
