@@ -84,14 +84,17 @@ def test_what_is_piped_in_runs_in_order_and_a_mistake_is_found_before_anything_r
     about: dict[str, str], tmp_path: Path, channel: Any, queue: str
 ) -> None:
     text = (
-        f"INSERT INTO queue('{queue}') SELECT 'a' AS value;\n\nSELECT offset FROM queue('{queue}')"
+        f"INSERT INTO queue('{queue}') SELECT 'a' AS value;\n\n"
+        f"SELECT offset FROM queue('{queue}');\nSHOW TABLES"
     )
     done = sql(about, tmp_path, "--output", "csv", piped=text)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         f"1 messages published to queue '{queue}' and confirmed",
         *("offset", "0"),
+        "namespace,tableName,isTemporary",
     ]
+    assert done.stderr == ""
     wrong = sql(about, tmp_path, piped=f"DELETE FROM queue('{queue}') WHERE true;\nSELEC 1;")
     assert wrong.returncode == 2
     assert wrong.stderr == (

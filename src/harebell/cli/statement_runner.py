@@ -143,7 +143,7 @@ class StatementRunner:
 
     def _run(self, found: SelectStatement | InsertStatement | SettleStatement) -> None:
         from harebell.pipeline.sql.inserts import InsertStatement
-        from harebell.pipeline.sql.queries import insert, select
+        from harebell.pipeline.sql.queries import drop_views, insert, select
         from harebell.pipeline.sql.verbs import SettleStatement
 
         spark, options = self.session(), self._options
@@ -157,7 +157,11 @@ class StatementRunner:
         else:
             from harebell.cli.printed_rows import print_rows
 
-            print_rows(select(spark, found, options.address, lake), options.rows, options.output)
+            try:
+                rows = select(spark, found, options.address, lake)
+                print_rows(rows, options.rows, options.output)
+            finally:
+                drop_views(spark, found)
 
     def _settle(self, found: SettleStatement) -> None:
         from harebell.pipeline.sql.queries import route_text, settle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,19 @@ def select(spark: SparkSession, selection: SelectStatement, url: str, directory:
         raise explained(error, selection.written or selection.sql, spark) from None
 
 
+def drop_views(spark: SparkSession, selection: SelectStatement) -> None:
+    """Drop the views of a query that has ended, so that SHOW TABLES does not list them.
+
+    Not before: over Spark Connect a data frame looks for its views when it runs.
+    """
+    from pyspark.errors import PySparkException
+
+    for table in selection.tables:
+        # Its session may have ended, and takes the views along.
+        with suppress(PySparkException):
+            spark.catalog.dropTempView(table.view)
+
+
 def insert(spark: SparkSession, insertion: InsertStatement, url: str, directory: Path) -> int:
     """Publish the rows of a query; return their number. All are published, or none.
 
@@ -77,13 +91,14 @@ def insert(spark: SparkSession, insertion: InsertStatement, url: str, directory:
 
     target = insertion.target
     check_target(target, URL.parse(url))
-    rows = select(spark, insertion.query, url, directory)
     # A name of its own: a repeated statement is meant to publish again.
     sink = ExchangeSink(target.exchange, f"sql-{uuid4().hex}", url, key_options(target))
     try:
-        return sink.write(rows, 0)
+        return sink.write(select(spark, insertion.query, url, directory), 0)
     except PySparkException as error:
         raise PipelineError(reason_of(error)) from None
+    finally:
+        drop_views(spark, insertion.query)
 
 
 def settle(spark: SparkSession, settlement: SettleStatement, url: URL) -> Settled:
