@@ -101,8 +101,7 @@ class StatementRunner:
             KeyboardInterrupt: after Ctrl-C, when the statement has ended.
             ClickException: it is invalid, or failed; the text is one sentence.
         """
-        from harebell.pipeline.errors import PipelineError
-        from harebell.pipeline.sql.explained_errors import with_near_queue
+        from harebell.pipeline.sql.explained_errors import near_queues_named
         from harebell.pipeline.sql.inserts import ContinuousStatement
 
         found = self.understood(sql)
@@ -113,10 +112,8 @@ class StatementRunner:
             self.session()
             self._count += 1
             group = f"harebell sql {os.getpid()}-{self._count}"
-            try:
+            with near_queues_named(self._broker):
                 run_cancellable(lambda: self._grouped(found, group), lambda: self._cancel(group))
-            except PipelineError as error:
-                raise PipelineError(with_near_queue(str(error), self._broker)) from error
 
     def _grouped(
         self, found: SelectStatement | InsertStatement | SettleStatement, group: str
@@ -181,8 +178,12 @@ class StatementRunner:
             self._follow_elsewhere(sql)
             return
         from harebell.pipeline.run.unused_checkpoint import remove_unused
+        from harebell.pipeline.sql.explained_errors import near_queues_named
+        from harebell.pipeline.sql.targets import check_target
 
-        with sentences():
+        with sentences(), near_queues_named(self._broker):
+            if found.target is not None:
+                check_target(found.target, self._broker)
             described = found.described(options.address, options.lake)
             if found.target is None and not found.refresh:
                 remove_unused(described.checkpoint, described.name)

@@ -7,6 +7,8 @@ blames is looked up in the statement as it was written.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harebell.base.names import nearest
@@ -89,6 +91,18 @@ def with_near_queue(sentence: str, url: URL) -> str:
         return sentence
     near = nearest(found["name"], _queues(url))
     return sentence if near is None else f"{sentence}; did you mean {near!r}?"
+
+
+@contextmanager
+def near_queues_named(url: URL) -> Iterator[None]:
+    """Add the nearest queue to errors about one that does not exist."""
+    try:
+        yield
+    except PipelineError as error:
+        sentence = with_near_queue(str(error), url)
+        if sentence == str(error):
+            raise
+        raise PipelineError(sentence) from error
 
 
 def _queues(url: URL) -> list[str]:
