@@ -30,6 +30,8 @@ _JVM = re.compile(
 )
 _PANDAS = "PySpark does not yet fully support pandas"
 _STDERR = 2
+_begun = threading.Event()
+"""Set when the JVM of this process was started here: later sessions begin in the same one."""
 
 
 def is_noise(line: bytes) -> bool:
@@ -60,10 +62,11 @@ def start_gateway(settings: Mapping[str, str]) -> None:
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
 
-    # pyspark takes a gateway that is there already, and has no public name for it.
-    if SparkContext._gateway is not None:  # noqa: SLF001
+    if _begun.is_set() or SparkSession.getActiveSession() is not None:
         return
+    _begun.set()
     conf = SparkConf()
     for name, value in settings.items():
         if value:
@@ -78,6 +81,8 @@ def start_gateway(settings: Mapping[str, str]) -> None:
         with os.fdopen(writing, "wb") as stderr:
             gateway = launch_gateway(conf, popen_kwargs={"stderr": stderr})
     except BaseException:
+        _begun.clear()
         thread.join(SPARK_LAST_LINES_SECONDS)
         raise
+    # pyspark has no public call that takes a gateway.
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001
