@@ -79,7 +79,9 @@ def start_gateway(settings: Mapping[str, str]) -> None:
     thread.start()
     try:
         with os.fdopen(writing, "wb") as stderr:
-            gateway = launch_gateway(conf, popen_kwargs={"stderr": stderr})
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, popen_kwargs={"stderr": stderr}
+            )
     except BaseException:
         _begun.clear()
         thread.join(SPARK_LAST_LINES_SECONDS)
