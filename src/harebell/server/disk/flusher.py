@@ -1,24 +1,17 @@
-"""Write and sync commits in a thread.
+"""Decide when a batch is gathered, who performs it, and what follows from its outcome.
 
     loop     turn, turn, turn ... | finish, release | turn ...
              gather v             ^ done
-    thread          perform ------+
+    batch           perform ------+
 
 One batch is in progress at a time; changes that happen meanwhile go into the next one. A batch
 that fails because the disk is full is retried until it succeeds, and publishers are blocked. A
 batch that fails otherwise is never confirmed: what the disk has of it is unknown, so the process
 exits, and the next start recovers.
 
-Segments are removed after their batch is confirmed, one at a time while the thread has no batch to
-perform: removing 8 MiB takes milliseconds, for which no confirm has to wait. Their order is kept. A
-broker that ends before it has removed them does so at its next start.
-
-Most batches consist only of writes and syncs. A `SyncThread` does these without the interpreter.
-
-A store in PostgreSQL has a `Remote`. A small batch is sent by the event loop, which has the answer
-when its socket can be read, and no thread is woken. The connection belongs to the loop from `send`
-until the answer, and to the thread from a `put` into its inbox until it reports; there is no other
-time when it is used. What is not committed for sure goes to the thread.
+Three can perform a batch. Most batches consist only of writes and syncs: a `SyncThread` does these
+without the interpreter. A small batch for PostgreSQL is sent by the event loop (`LoopCommits`). A
+`BatchThread` does everything else, and whatever one of the other two could not finish.
 """
 
 from __future__ import annotations
@@ -27,12 +20,9 @@ import asyncio
 import contextlib
 import errno
 import os
-import queue
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from harebell.base.histogram import SYNC_SECONDS, Histogram
 from harebell.base.limits import (
@@ -41,118 +31,17 @@ from harebell.base.limits import (
     GATHER_MANY,
     GATHER_SECONDS,
     GATHER_SHARE,
-    LOOP_COMMIT_BYTES,
     PERFORM_MAX,
-    REMOVALS_MAX,
     STALL_RETRY_SECONDS,
 )
 from harebell.base.ports import Commit
 from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry
+from harebell.server.disk.batch_thread import BatchThread
+from harebell.server.disk.batches import Batch, Direct, Nothing
+from harebell.server.disk.loop_commits import LoopCommits, Remote, Upkeep
 from harebell.server.disk.sync_thread import SyncThread
 
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
-
-
-class Direct(Protocol):
-    """A batch that only writes and syncs; see `harebell.store.commit`."""
-
-    writes: list[tuple[int, bytes, int]]
-    syncs: list[int]
-    unsynced: bool
-    paths: list[str]
-
-
-class Removal(Protocol):
-    """A segment to be removed; see `harebell.store.removal`."""
-
-    stalled: OSError | None
-    failed: Exception | None
-
-    def perform(self) -> None:
-        """Remove it."""
-
-
-class Batch(Protocol):
-    """A batch; see `harebell.store.commit`."""
-
-    stalled: OSError | None
-    failed: Exception | None
-    records: int
-    removals: list[Any]
-
-    @property
-    def byte_count(self) -> int:
-        """How many bytes it writes."""
-
-    def direct(self) -> Direct | None:
-        """The batch as writes and syncs; None if it is more than that."""
-
-    def is_small(self, byte_count: int) -> bool:
-        """Whether it only writes, to open files, and at most so many bytes."""
-
-    def perform(self, *, removing: bool = True) -> None:
-        """Write and sync this batch."""
-
-
-class Remote(Protocol):
-    """Commits on a server; see `harebell.server.postgresql.owned_store`."""
-
-    def send(self) -> int:
-        """Send a performed batch; return what to wait for, or -1 if the thread has to commit."""
-
-    def answered(self) -> bool | None:
-        """Whether it is committed: None for not yet, False if the thread has to find out."""
-
-    def untidy(self) -> bool:
-        """Whether `tidy` has something to do."""
-
-    def tidy(self) -> None:
-        """Do what no confirm waits for; called in the thread."""
-
-
-class Nothing:
-    """An empty batch, after which deferred syncs are done.
-
-    Args:
-        failed: what has failed outside of any batch.
-    """
-
-    stalled: OSError | None = None
-    records = byte_count = 0
-
-    def __init__(self, failed: Exception | None = None) -> None:
-        self.failed = failed
-        self.removals: list[Any] = []
-
-    def direct(self) -> None:
-        """No-op: the batch is empty."""
-
-    def is_small(self, byte_count: int) -> bool:
-        """True: the batch is empty."""
-        return byte_count >= 0
-
-    def perform(self, *, removing: bool = True) -> None:
-        """No-op: the batch is empty."""
-
-
-class Upkeep(Nothing):
-    """An empty batch, with what is left to do when everything is confirmed.
-
-    Args:
-        remote: knows it.
-    """
-
-    def __init__(self, remote: Remote) -> None:
-        super().__init__()
-        self._remote = remote
-
-    def perform(self, *, removing: bool = True) -> None:
-        """Do it; a server without room is left to the next batch."""
-        try:
-            self._remote.tidy()
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                self.failed = error
 
 
 class Gathering(Protocol):
@@ -214,19 +103,12 @@ class Flusher:
         self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
         self._registry = registry
         self._gathered = gathered
-        self._after = after
         self._sync_in = sync_in
         self._sync_timer: asyncio.TimerHandle | None = None
         self._log = log
         self._failed = failed
         self._flush = flush
         self._spare = spare
-        self._removes_later = removes_later
-        self._remote = remote
-        self._watched = -1
-        self._asked = False
-        self._tidying = False
-        self._removals: deque[Removal] = deque()
         self._due = False
         self._late: asyncio.TimerHandle | None = None
         self._patience: asyncio.TimerHandle | None = None
@@ -239,9 +121,11 @@ class Flusher:
         self._over = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._inbox: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="flusher", daemon=True)
-        self._thread.start()
+        self._thread = BatchThread(loop, self._performed, after, removes_later=removes_later)
+        self._remote: LoopCommits | None = None
+        self._upkeep: Upkeep | None = None
+        if remote is not None:
+            self._remote = LoopCommits(loop, remote, self._committed, self._give)
         self._swift: SyncThread | None = None
         self._direct: Direct | None = None
         self.syncs = Histogram(SYNC_SECONDS)
@@ -251,8 +135,6 @@ class Flusher:
             # Without eventfd (it needs Linux), the Python thread does everything.
             self._swift = SyncThread()
             loop.add_reader(self._swift.fileno(), self._done_swiftly)
-
-    # --- in the event loop ------------------------------------------------------------------------
 
     def look(self) -> None:
         """Start or schedule a commit of what may have changed."""
@@ -299,10 +181,10 @@ class Flusher:
                 timer.cancel()
         if self._swift is not None:
             self._loop.remove_reader(self._swift.fileno())
-        self._watch(-1)
+        if self._remote is not None:
+            self._remote.release()
         if self._flying is None:
-            self._inbox.put(None)
-            self._thread.join()
+            self._thread.end()
             if self._swift is not None:
                 self._swift.stop()
 
@@ -323,8 +205,9 @@ class Flusher:
 
     def _give(self, batch: Batch) -> None:
         """Give a batch to the thread, and the connection of the store with it."""
-        self._watch(-1)
-        self._inbox.put(batch)
+        if self._remote is not None:
+            self._remote.release()
+        self._thread.give(batch)
 
     def _go_swiftly(self, batch: Batch) -> bool:
         """Give a batch to the sync thread, if it only writes and syncs."""
@@ -348,7 +231,7 @@ class Flusher:
             error, place, syncing = failure
             if not syncing:
                 # The Python thread repeats the batch: it reports the error or retries.
-                self._inbox.put(batch)
+                self._thread.give(batch)
                 return
             batch.failed = OSError(error, os.strerror(error), work.paths[place])
         if work.syncs:
@@ -358,49 +241,16 @@ class Flusher:
         self._performed(batch)
 
     def _go_remotely(self, batch: Batch) -> bool:
-        """Commit a small batch without the thread, if nothing is with it."""
-        remote = self._remote
-        if remote is None or self._stalled or self._tidying:
+        """Commit a batch in the event loop, if it is small and the thread has nothing to do."""
+        if self._remote is None or self._stalled or self._upkeep is not None:
             return False
-        if not batch.is_small(LOOP_COMMIT_BYTES):
-            return False
-        batch.perform()
-        if batch.failed is not None:
-            self._loop.call_soon(self._performed, batch)
-            return True
-        descriptor = remote.send() if batch.stalled is None else -1
-        if descriptor < 0:
-            return False
-        self._asked = True
-        self._watch(descriptor)
-        return True
+        return self._remote.begin(batch)
 
-    def _watch(self, descriptor: int) -> None:
-        """Watch the connection of the store; -1 for none."""
-        if descriptor == self._watched:
-            return
-        if self._watched >= 0:
-            self._loop.remove_reader(self._watched)
-        self._watched = descriptor
-        if descriptor >= 0:
-            self._loop.add_reader(descriptor, self._answered)
-
-    def _answered(self) -> None:
-        """Finish a batch that was sent, or give it to the thread."""
-        remote, batch = self._remote, self._flying
-        if remote is None or batch is None or not self._asked:
-            # The server has ended the connection: the next batch will find out.
-            self._watch(-1)
-            return
-        committed = remote.answered()
-        if committed is None:
-            return
-        self._asked = False
-        if committed:
+    def _committed(self, batch: Batch) -> None:
+        """Finish a batch of the event loop."""
+        if batch.failed is None:
             self.syncs.observe(time.monotonic() - self._began)
-            self._performed(batch)
-        else:
-            self._give(batch)
+        self._performed(batch)
 
     def _performed(self, batch: Batch) -> None:
         if self._over:
@@ -416,8 +266,8 @@ class Flusher:
             self._log("warning", "the disk takes writes again")
             self._stalled = ""
             self._report_shortages()
-        if isinstance(batch, Upkeep):
-            self._tidying = False
+        if batch is self._upkeep:
+            self._upkeep = None
         if batch is self._flying:
             self._flying = None
             # Publishers with a window of unconfirmed messages continue after this confirm. If each
@@ -441,9 +291,10 @@ class Flusher:
 
     def _tidy(self) -> None:
         """Let the thread do what no confirm waits for, before the next batch."""
-        if self._remote is not None and not self._tidying and self._remote.untidy():
-            self._tidying = True
-            self._give(Upkeep(self._remote))
+        if self._remote is not None and self._upkeep is None:
+            self._upkeep = self._remote.upkeep()
+            if self._upkeep is not None:
+                self._give(self._upkeep)
 
     def _sync_later(self) -> None:
         """Schedule deferred syncs for the time when the first of them is due."""
@@ -460,7 +311,7 @@ class Flusher:
 
     def _sync(self) -> None:
         self._sync_timer = None
-        self._inbox.put(Nothing())
+        self._thread.give(Nothing())
 
     def _stall(self, batch: Batch, error: OSError) -> None:
         """Schedule a retry; publishing connections are not read until it succeeds."""
@@ -482,53 +333,3 @@ class Flusher:
         news = self._registry.set_short(FILES, self._stalled == FILES) or news
         if news:
             self._flush()
-
-    # --- in the thread ----------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        while True:
-            if self._removals and self._inbox.empty() and self._remove_one():
-                continue
-            batch = self._inbox.get()
-            if batch is None:
-                self._remove(REMOVALS_MAX)
-                return
-            if len(self._removals) > REMOVALS_MAX:
-                self._remove(REMOVALS_MAX)
-            batch.perform(removing=not self._removes_later)
-            if batch.failed is None and batch.stalled is None:
-                try:
-                    self._after()
-                except OSError as error:
-                    # A database without room has not taken the batch, and will when it has room.
-                    if error.errno == errno.ENOSPC:
-                        batch.stalled = error
-                    else:
-                        batch.failed = error
-            if batch.failed is None and batch.stalled is None:
-                self._removals.extend(batch.removals)
-            self._report(batch)
-
-    def _report(self, batch: Batch) -> None:
-        # After `stop` nothing waits for a batch that was in progress, and the loop may be closed.
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._performed, batch)
-
-    def _remove(self, limit: int) -> None:
-        """Remove at most `limit` segments, fewer if one has to wait."""
-        for _ in range(min(limit, len(self._removals))):
-            if not self._remove_one():
-                return
-
-    def _remove_one(self) -> bool:
-        """Remove the next segment; false if it has to wait until after another batch."""
-        removal = self._removals[0]
-        removal.perform()
-        if removal.failed is not None:
-            self._removals.clear()
-            self._report(Nothing(removal.failed))
-            return False
-        if removal.stalled is not None:
-            return False
-        self._removals.popleft()
-        return True
