@@ -4,8 +4,8 @@
     server                    commit --------^
 
 The connection belongs to the loop from `send` until the answer. At any other time it may belong to
-the thread, from the moment that it is given a batch until it reports. What is not committed for sure is left to
-the thread, which can wait, read the row and try again.
+the thread, from the moment that it is given a batch until it reports. What is not committed for
+sure is left to the thread, which can wait, read the row and try again.
 """
 
 from __future__ import annotations
