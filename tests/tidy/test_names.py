@@ -20,7 +20,8 @@ REPLACED_MODULES = {
     "spark/aim": "spark/writing/write_target",
     "spark/carried": "spark/runtime/connect_pickle",
     "spark/losses": "spark/reading/data_loss_policy",
-    "spark/parts": "spark/reading/queue_reader",
+    "spark/parts": "spark/reading/reader_factory",
+    "spark/reading/naming": "spark/reading/queue_lookup",
     "spark/places": "spark/runtime/spark_home_cache",
 }
 """Modules that had another name, and what they are called now."""

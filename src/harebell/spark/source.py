@@ -26,7 +26,7 @@ from harebell.spark.options.source_options import (
 from harebell.spark.options.values import unknown
 from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.naming import queues
+from harebell.spark.reading.queue_lookup import find_queues
 from harebell.spark.reading.refused_reader import RefusedReader
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import kafka_schema, message_schema, with_body
@@ -125,7 +125,7 @@ def _listed(given: Mapping[str, str]) -> StructType:
     options = parse({**chosen, "queuePattern": ".*"})
     connection = BrokerConnection(options.url, options.fetch_timeout, "spark: catalog")
     try:
-        names = queues(connection, options, some=False)
+        names = find_queues(connection, options, some=False)
     finally:
         connection.abandon()
     found = [name for name in names if named in ("", name)]

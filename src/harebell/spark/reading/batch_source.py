@@ -23,10 +23,10 @@ from pyspark.sql.types import StructType
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.naming import check_partition, queues
 from harebell.spark.reading.planning import OffsetRange, RangePartition, planned
 from harebell.spark.reading.positions.position_reader import resolved, span_of
 from harebell.spark.reading.positions.pushed_conditions import condition_of, joined
+from harebell.spark.reading.queue_lookup import check_partition, find_queues
 from harebell.spark.reading.rows.partition_rows import Filters, PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.reading.spooled.queue_consumer import SourceError
@@ -70,7 +70,7 @@ class QueueBatchReader(DataSourceReader):
                 )
             ranges = [
                 self._range(connection, options.about(queue))
-                for queue in queues(connection, options)
+                for queue in find_queues(connection, options)
             ]
         finally:
             connection.abandon()

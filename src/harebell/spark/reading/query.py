@@ -15,6 +15,7 @@ from pyspark.sql.datasource import InputPartition
 
 from harebell.spark.reading.offsets import QueueOffset
 from harebell.spark.reading.planning import OffsetRange
+from harebell.spark.reading.queue_reader import PlannedRows, QueueReader
 from harebell.spark.reading.spooled.queue_consumer import QueueGone
 from harebell.spark.reading.trigger_delay import TriggerDelay
 
@@ -22,8 +23,6 @@ _POLL_SECONDS = (0.002, 0.02)
 """Minimum and maximum pause between two polls of empty queues."""
 _HELD_POLL_SECONDS = 0.1
 """Pause between two polls of queues that have too few messages for a micro-batch."""
-
-Planned = list[OffsetRange] | list[InputPartition]
 
 
 class ClaimAhead(Protocol):
@@ -45,63 +44,6 @@ class ClaimAhead(Protocol):
             byte_count: the argument of `advance` or `extend`.
             more: whether the next call is `extend`.
         """
-
-
-class QueueReader(Protocol):
-    """Read one queue of a query."""
-
-    queue: str
-
-    def begin(self) -> QueueOffset:
-        """Return the offset at which a new query begins."""
-
-    def join(self) -> QueueOffset:
-        """Return the offset before all messages of a queue that a running query has found."""
-
-    def before(self, end: QueueOffset) -> QueueOffset:
-        """Return the offset before the first rows of a queue that a running query has found."""
-
-    def prepare(self) -> None:
-        """Remember the number of messages: the query ends when they are processed."""
-
-    def available(self, start: QueueOffset) -> int:
-        """Acknowledge everything before `start`, which Spark has committed; count the next rows.
-
-        Returns:
-            How many messages the next micro-batch could have.
-        """
-
-    def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
-        """Acknowledge everything before `start`, which Spark has committed; return the next end.
-
-        Args:
-            start: the first offset of the micro-batch.
-            max_messages: maximum number of messages.
-            byte_count: approximate maximum bytes of messages; None for no limit.
-
-        Returns:
-            The end; `start` if there are no messages.
-        """
-
-    def extend(
-        self, start: QueueOffset, end: QueueOffset, max_messages: int, byte_count: int | None
-    ) -> QueueOffset:
-        """Return a later end of the same rows, for a micro-batch that has room left."""
-
-    def plan(self, start: QueueOffset, end: QueueOffset) -> Planned:
-        """Return the partitions for the rows between two offsets."""
-
-    def report(self) -> dict[str, Any] | None:
-        """Return the end of the queue, if known."""
-
-    def finish(self, start: QueueOffset) -> None:
-        """Acknowledge everything before `start` and close: the query has ended."""
-
-    def leave(self, start: QueueOffset) -> None:
-        """Acknowledge everything before `start` and delete all state: the queue left the query."""
-
-    def stop(self) -> None:
-        """Close at once."""
 
 
 class SourceQuery:
@@ -153,8 +95,8 @@ class SourceQuery:
         for queue, reader in list(self.readers.items()):
             try:
                 reader.prepare()
-            except QueueGone:
-                self._leave(queue)
+            except QueueGone as error:
+                self._leave(queue, error)
 
     def advance(
         self, start: Mapping[str, QueueOffset], max_messages: int, byte_count: int | None
@@ -206,8 +148,8 @@ class SourceQuery:
         for queue, reader in list(self.readers.items()):
             try:
                 count += reader.available(offsets.get(queue) or reader.join())
-            except QueueGone:
-                self._leave(queue)
+            except QueueGone as error:
+                self._leave(queue, error)
                 offsets.pop(queue, None)
         return self._delay.holds(count)
 
@@ -235,8 +177,8 @@ class SourceQuery:
             try:
                 begin = offsets.get(queue) or self.readers[queue].join()
                 end = self.readers[queue].advance(begin, share, byte_share)
-            except QueueGone:
-                self._leave(queue)
+            except QueueGone as error:
+                self._leave(queue, error)
                 ends.pop(queue, None)
                 continue
             if end != begin:
@@ -265,8 +207,8 @@ class SourceQuery:
         for queue, last in end.items():
             try:
                 found = self._between(queue, start.get(queue), last)
-            except QueueGone:
-                self._leave(queue)
+            except QueueGone as error:
+                self._leave(queue, error)
                 continue
             for one in found:
                 if isinstance(one, OffsetRange):
@@ -275,7 +217,7 @@ class SourceQuery:
                     planned.append(one)
         return planned + (self._cut(ranges) if ranges else [])
 
-    def _between(self, queue: str, first: QueueOffset | None, last: QueueOffset) -> Planned:
+    def _between(self, queue: str, first: QueueOffset | None, last: QueueOffset) -> PlannedRows:
         reader = self.readers.get(queue) or self.leaving.get(queue)
         if reader is None:
             # The queue does not exist any more; that was logged when the query was made.
@@ -283,10 +225,15 @@ class SourceQuery:
         first = first or reader.before(last)
         return [] if first == last else reader.plan(first, last)
 
-    def _leave(self, queue: str) -> None:
-        """Continue without a deleted queue, or raise."""
+    def _leave(self, queue: str, error: QueueGone) -> None:
+        """Continue without a deleted queue.
+
+        Raises:
+            QueueGone: all queues of the query have to exist.
+            DataLoss: the query must fail when one was deleted.
+        """
         if self._gone is None:
-            raise
+            raise error
         self._gone(queue)
         self.readers.pop(queue).stop()
 

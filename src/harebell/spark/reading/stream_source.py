@@ -38,7 +38,7 @@ from harebell.spark.reading.offsets import (
     offsets_of,
 )
 from harebell.spark.reading.query import SourceQuery
-from harebell.spark.reading.queue_reader import QueueReaders
+from harebell.spark.reading.reader_factory import ReaderFactory
 from harebell.spark.reading.rows.partition_rows import PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.schema import ColumnSelection
@@ -63,7 +63,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = PartitionRows.of(columns, options)
         self._options: Options | None = options
         self._query: SourceQuery | None = None
-        self._readers: QueueReaders | None = None
+        self._readers: ReaderFactory | None = None
         self._initial: dict[str, Any] | None = None
         self._now = False
 
@@ -77,29 +77,32 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the offset where a new query begins; the same for both calls of Spark."""
         if self._initial is None:
-            self._initial = self._json(self._asking(None).begin())
+            self._initial = self._json(self._query_for(None).begin())
         return self._initial
 
     @in_a_sentence
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Remember the number of messages: the query ends when they are processed."""
-        self._asking(None).prepare()
+        self._query_for(None).prepare()
         self._now = True
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return the default limit of a micro-batch."""
-        return ReadMaxRows(self._asked().max_offsets_per_trigger)
+        return ReadMaxRows(self._driver_options().max_offsets_per_trigger)
 
     @in_a_sentence
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Acknowledge what is committed and find the end of the next micro-batch."""
         offsets = self._offsets(start)
-        max_messages, byte_count = self._asked().window, self._asked().max_bytes_per_trigger
+        max_messages, byte_count = (
+            self._driver_options().window,
+            self._driver_options().max_bytes_per_trigger,
+        )
         if isinstance(limit, ReadMaxRows):
             max_messages = limit.max_rows
         elif isinstance(limit, ReadMaxBytes):
             byte_count = min(limit.max_bytes, byte_count or limit.max_bytes)
-        end = self._asking(offsets).advance(offsets, max_messages, byte_count)
+        end = self._query_for(offsets).advance(offsets, max_messages, byte_count)
         # Return the identical text if nothing is new: Spark compares offsets as text.
         return start if end == offsets else self._json(end)
 
@@ -115,7 +118,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Plan a micro-batch, a new one or, after a restart, one that was not committed."""
         first, last = self._offsets(start), self._offsets(end)
-        return self._asking(last).plan(first, last)
+        return self._query_for(last).plan(first, last)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Do nothing: `latestOffset` acknowledges, see above."""
@@ -127,31 +130,31 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._readers is not None:
             self._readers.leave()
 
-    def _asked(self) -> Options:
+    def _driver_options(self) -> Options:
         assert self._options is not None, "only executors have no options"
         return self._options
 
     def _offsets(self, offset: dict[str, Any]) -> dict[str, QueueOffset]:
         if is_spooled(offset):
-            return {self._asked().queue: SpoolOffset.of_json(offset)}
+            return {self._driver_options().queue: SpoolOffset.of_json(offset)}
         return offsets_of(offset)
 
     def _json(self, offsets: Mapping[str, QueueOffset]) -> dict[str, Any]:
         """Format an offset; one queue over plain AMQP is not nested, as in old checkpoints."""
-        if self._asked().pattern is None and len(offsets) == 1:
+        if self._driver_options().pattern is None and len(offsets) == 1:
             (offset,) = offsets.values()
             if isinstance(offset, SpoolOffset):
                 return offset.to_json()
         return offsets_json(offsets)
 
-    def _asking(self, offsets: Mapping[str, QueueOffset] | None) -> SourceQuery:
+    def _query_for(self, offsets: Mapping[str, QueueOffset] | None) -> SourceQuery:
         """Return the query; make it on the first call.
 
         Args:
             offsets: offsets of the checkpoint; None for a new query.
         """
         if self._readers is None:
-            self._readers = QueueReaders(self._asked(), self._selection, self._schema)
+            self._readers = ReaderFactory(self._driver_options(), self._selection, self._schema)
         if self._query is None or (
             offsets is not None and not self._readers.fit(self._query, offsets)
         ):

@@ -31,8 +31,8 @@ from harebell.client.errors import (
 from harebell.kernels.columns import ColumnSink
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.rows.arrow_batches import record_batch
+from harebell.spark.reading.spooled.ready_count import ready_count
 from harebell.spark.reading.spooled.spool import Spool
-from harebell.spark.reading.spooled.waiting import waiting
 from harebell.spark.schema import ColumnSelection
 from harebell.wire.v09.header_texts import count_of, headers_of
 
@@ -114,7 +114,7 @@ class QueueConsumer:
             SourceError: the queue does not exist.
         """
         try:
-            return waiting(
+            return ready_count(
                 lambda: self._channel.declare_queue(self._options.queue, passive=True),
                 consuming=self._consuming,
                 patience=self._options.fetch_timeout,

@@ -58,7 +58,7 @@ class Receiver:
         self._selection = selection
         self._schema = schema
         self._root = root
-        self._intake: QueueConsumer | None = None
+        self._consumer: QueueConsumer | None = None
         self._failure: HarebellError | None = None
         self._planned = ""
         self._connected_before = False
@@ -81,12 +81,12 @@ class Receiver:
     def lag(self) -> int | None:
         """Return the number of messages after the last micro-batch, if known."""
         with self._lock:
-            if self._intake is None:
+            if self._consumer is None:
                 return None
             try:
                 # Counted first: messages that are delivered meanwhile are not ready any more.
-                ready = self._intake.ready()
-                return self._intake.position + ready
+                ready = self._consumer.ready()
+                return self._consumer.position + ready
             except AMQPError:
                 # The next micro-batch reconnects, or raises the error.
                 return None
@@ -137,16 +137,16 @@ class Receiver:
     def settle_early(self, end: SpoolOffset) -> None:
         """Acknowledge what was received, although it is not committed."""
         with self._lock:
-            if self._intake is not None:
-                self._intake.settle(end.position)
+            if self._consumer is not None:
+                self._consumer.settle(end.position)
 
     def finish(self, start: SpoolOffset) -> None:
         """Acknowledge what is committed, close the connection and delete the spool."""
         with self._lock:
             self._over.set()
-            intake, self._intake = self._intake, None
-            if intake is not None:
-                self._leave(intake, start)
+            consumer, self._consumer = self._consumer, None
+            if consumer is not None:
+                self._leave(consumer, start)
             if start.spool:
                 spools.drop(self._root, start.spool)
 
@@ -154,31 +154,31 @@ class Receiver:
         """Close at once; the spool keeps what Spark has planned for the next run."""
         with self._lock:
             self._over.set()
-            intake, self._intake = self._intake, None
-            if intake is not None:
-                intake.abandon()
-                self._put_away(intake)
+            consumer, self._consumer = self._consumer, None
+            if consumer is not None:
+                consumer.abandon()
+                self._put_away(consumer)
 
     def holds(self, name: str) -> bool:
         """True if a spool belongs to the present connection."""
-        return self._intake is not None and self._intake.spool.name == name
+        return self._consumer is not None and self._consumer.spool.name == name
 
     # --- connection -----------------------------------------------------------------------------
 
     def _opened(self, position: int) -> QueueConsumer:
-        if self._intake is None:
+        if self._consumer is None:
             self._failure = None
             spool = spools.Spool(self._root, self._schema)
-            self._intake = QueueConsumer(
+            self._consumer = QueueConsumer(
                 self._options, self._selection, self._schema, spool, position
             )
             self._connected_before = True
             self._keep()
-        return self._intake
+        return self._consumer
 
     def _lost(self, error: AMQPError) -> None:
-        intake, self._intake = self._intake, None
-        if intake is None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is None:
             return
         _LOG.warning(
             "lost the connection to %s (%s): messages of queue %r that were not acknowledged are "
@@ -187,14 +187,14 @@ class Receiver:
             error,
             self._options.queue,
         )
-        intake.lost()
+        consumer.lost()
         # The broker delivers again what was not acknowledged.
-        intake.spool.drop()
+        consumer.spool.drop()
 
-    def _leave(self, intake: QueueConsumer, start: SpoolOffset) -> None:
+    def _leave(self, consumer: QueueConsumer, start: SpoolOffset) -> None:
         try:
-            intake.settle(start.position)
-            intake.close()
+            consumer.settle(start.position)
+            consumer.close()
         except AMQPError as error:
             _LOG.warning(
                 "the last messages of queue %r could not be acknowledged and are delivered again: "
@@ -202,13 +202,13 @@ class Receiver:
                 self._options.queue,
                 error,
             )
-        intake.spool.drop()
+        consumer.spool.drop()
 
-    def _put_away(self, intake: QueueConsumer) -> None:
-        if intake.spool.name == self._planned:
-            intake.spool.leave()
+    def _put_away(self, consumer: QueueConsumer) -> None:
+        if consumer.spool.name == self._planned:
+            consumer.spool.leave()
         else:
-            intake.spool.drop()
+            consumer.spool.drop()
 
     # --- a micro-batch --------------------------------------------------------------------------
 
@@ -218,28 +218,28 @@ class Receiver:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        intake = self._opened(start.position)
-        if not intake.base <= start.position <= intake.position:
+        consumer = self._opened(start.position)
+        if not consumer.base <= start.position <= consumer.position:
             # The connection was opened to count messages, before the offset of the query was known.
-            intake.abandon()
-            intake.spool.drop()
-            self._intake = None
-            intake = self._opened(start.position)
-        intake.settle(start.position)
-        intake.spool.forget_before(start.position)
-        if start.spool and start.spool != intake.spool.name:
+            consumer.abandon()
+            consumer.spool.drop()
+            self._consumer = None
+            consumer = self._opened(start.position)
+        consumer.settle(start.position)
+        consumer.spool.forget_before(start.position)
+        if start.spool and start.spool != consumer.spool.name:
             spools.drop(self._root, start.spool)
-        intake.consume()
-        end = self._gather(intake, start.position, max_messages, byte_count, draining)
+        consumer.consume()
+        end = self._gather(consumer, start.position, max_messages, byte_count, draining)
         if end == start.position:
             return start
-        intake.seal()
-        self._planned = intake.spool.name
-        return SpoolOffset(end, intake.spool.name)
+        consumer.seal()
+        self._planned = consumer.spool.name
+        return SpoolOffset(end, consumer.spool.name)
 
     def _gather(
         self,
-        intake: QueueConsumer,
+        consumer: QueueConsumer,
         first: int,
         max_messages: int,
         byte_count: int | None,
@@ -247,47 +247,47 @@ class Receiver:
     ) -> int:
         """Receive until the micro-batch is full or no more messages come; return its end."""
         began = changed = time.monotonic()
-        seen = intake.position
+        seen = consumer.position
         while (
-            intake.position < first + max_messages
-            and intake.within(first, byte_count) == intake.position
+            consumer.position < first + max_messages
+            and consumer.within(first, byte_count) == consumer.position
         ):
-            intake.pump(SPARK_QUIET_SECONDS)
+            consumer.pump(SPARK_QUIET_SECONDS)
             now = time.monotonic()
-            if intake.position > seen:
+            if consumer.position > seen:
                 if seen == first:
                     began = now
-                seen, changed = intake.position, now
+                seen, changed = consumer.position, now
             have = seen > first
             if not draining:
                 if self._enough(have, now - began, now - changed):
                     break
             elif not have:
-                if self._drained(intake, first, now - changed):
+                if self._drained(consumer, first, now - changed):
                     return first
-            elif self._no_more(intake, now - changed):
+            elif self._no_more(consumer, now - changed):
                 break
-        return min(intake.position, intake.within(first, byte_count), first + max_messages)
+        return min(consumer.position, consumer.within(first, byte_count), first + max_messages)
 
     def _enough(self, have: bool, gathered: float, quiet: float) -> bool:
         if have:
             return quiet >= SPARK_QUIET_SECONDS or gathered >= SPARK_GATHER_SECONDS
         return gathered >= self._options.long_poll_ms / 1000
 
-    def _no_more(self, intake: QueueConsumer, quiet: float) -> bool:
+    def _no_more(self, consumer: QueueConsumer, quiet: float) -> bool:
         """True if no messages are missing; a slow broker does not make micro-batches small."""
         late = quiet >= self._options.fetch_timeout
-        return quiet >= SPARK_LONG_POLL_SECONDS and (late or intake.ready() == 0)
+        return quiet >= SPARK_LONG_POLL_SECONDS and (late or consumer.ready() == 0)
 
-    def _drained(self, intake: QueueConsumer, first: int, quiet: float) -> bool:
+    def _drained(self, consumer: QueueConsumer, first: int, quiet: float) -> bool:
         """True if messages that were counted in the queue will not arrive any more."""
         if quiet < SPARK_LONG_POLL_SECONDS:
             return False
-        ready = intake.ready()
+        ready = consumer.ready()
         if ready == 0:
             # They may have been assigned to us during the request: RabbitMQ's quorum queues
             # answer before they write deliveries. These arrive before the second answer.
-            return intake.ready() == 0 and intake.position == first
+            return consumer.ready() == 0 and consumer.position == first
         if quiet >= self._options.fetch_timeout:
             raise SourceError(
                 f"queue {self._options.queue!r} holds {ready} messages, but none was delivered in "
@@ -312,7 +312,9 @@ class Receiver:
             if not self._lock.acquire(blocking=False):
                 continue
             try:
-                while self._intake is not None and self._failure is None and self._intake.pump(0):
+                while (
+                    self._consumer is not None and self._failure is None and self._consumer.pump(0)
+                ):
                     pass
             except HarebellError as error:
                 # The next call of Spark raises it.

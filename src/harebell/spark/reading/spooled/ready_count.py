@@ -16,7 +16,7 @@ class DeclaredQueue(Protocol):
     consumer_count: int
 
 
-def waiting(
+def ready_count(
     ask: Callable[[], DeclaredQueue],
     *,
     consuming: bool,

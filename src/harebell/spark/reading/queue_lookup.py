@@ -13,7 +13,9 @@ from harebell.spark.reading.data_loss_policy import no_queue
 from harebell.spark.reading.spooled.queue_consumer import SourceError
 
 
-def queues(connection: BrokerConnection, options: Options, *, some: bool = True) -> tuple[str, ...]:
+def find_queues(
+    connection: BrokerConnection, options: Options, *, some: bool = True
+) -> tuple[str, ...]:
     """Return the queues that the query reads.
 
     Args:
@@ -29,7 +31,7 @@ def queues(connection: BrokerConnection, options: Options, *, some: bool = True)
     if options.pattern is None:
         return options.queues
     pattern = re.compile(options.pattern)
-    found = tuple(name for name in _all(connection) if pattern.fullmatch(name))
+    found = tuple(name for name in _all_queues(connection) if pattern.fullmatch(name))
     if some and not found and options.super_stream is not None:
         raise SourceError(
             f"the option superStream, {options.super_stream!r}, is no super stream in the virtual "
@@ -75,7 +77,7 @@ def check_partition(options: Options, kind: str) -> None:
         )
 
 
-def _all(connection: BrokerConnection) -> list[str]:
+def _all_queues(connection: BrokerConnection) -> list[str]:
     """Return all queues that the user may read."""
     names: list[str] = []
     more = True

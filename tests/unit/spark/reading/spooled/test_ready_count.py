@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec import Struct
 
-from harebell.spark.reading.spooled.waiting import waiting
+from harebell.spark.reading.spooled.ready_count import ready_count
 
 
 class Answer(Struct):
@@ -33,8 +33,8 @@ class Broker:
         self.now += self._last.seconds
         return self._last
 
-    def waiting(self, *, consuming: bool) -> int:
-        return waiting(
+    def ready_count(self, *, consuming: bool) -> int:
+        return ready_count(
             self.ask, consuming=consuming, patience=10.0, clock=lambda: self.now, pause=self._pass
         )
 
@@ -49,28 +49,28 @@ EMPTY = Answer(0, 0, 0.001)
 @pytest.mark.parametrize("consuming", [False, True])
 def test_a_busy_queue_is_asked_until_it_answers(consuming: bool) -> None:
     broker = Broker(BUSY, BUSY, Answer(100, 2, 0.01))
-    assert broker.waiting(consuming=consuming) == 100
+    assert broker.ready_count(consuming=consuming) == 100
     assert broker.requested == 3
 
 
 def test_an_empty_queue_of_which_nobody_consumes_is_believed_at_once() -> None:
     broker = Broker(EMPTY, Answer(1, 0, 0.001))
-    assert broker.waiting(consuming=False) == 0
+    assert broker.ready_count(consuming=False) == 0
     assert broker.requested == 1
 
 
 def test_an_answer_that_misses_our_own_consumers_is_not_believed() -> None:
     broker = Broker(EMPTY, Answer(100, 2, 0.001))
-    assert broker.waiting(consuming=True) == 100
+    assert broker.ready_count(consuming=True) == 100
 
 
 def test_an_empty_queue_that_counts_our_consumers_is_believed_at_once() -> None:
     broker = Broker(Answer(0, 2, 0.5), Answer(1, 2, 0.001))
-    assert broker.waiting(consuming=True) == 0
+    assert broker.ready_count(consuming=True) == 0
     assert broker.requested == 1
 
 
 def test_a_broker_that_never_says_more_is_believed_in_the_end() -> None:
     broker = Broker(BUSY)
-    assert broker.waiting(consuming=True) == 0
+    assert broker.ready_count(consuming=True) == 0
     assert 10.0 <= broker.now < 11.0
