@@ -18,7 +18,7 @@ from harebell.spark.options.sink_options import parse_sink
 from harebell.spark.options.values import OptionError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
-from harebell.spark.writing.sink_schema import written
+from harebell.spark.writing.sink_schema import message_columns
 from harebell.spark.writing.write_target import SinkError, WriteTarget
 from tests.interop.rabbitmq import RabbitNode
 from tests.patience import eventually
@@ -206,12 +206,15 @@ def test_a_refusal_that_came_before_anybody_waited_for_confirms_is_told_at_once(
     # Nothing comes but what is waited for, and that for longer than a test may take.
     given = parse_sink(options(f"{broker_url}?heartbeat=0", exchange="no.such"))
     schema = spark_type(pa.struct(list(TEXTS)))
-    aim = WriteTarget(given, written(schema, ignore_unknown=False, keyed=False, aimed=True))
-    (piece,) = aim.pieces(texts("k", 0, 1))
-    with aim.connect("test") as connection:
+    columns = message_columns(
+        schema, ignore_unknown=False, has_routing_key=False, has_exchange=True
+    )
+    target = WriteTarget(given, columns)
+    (piece,) = target.pieces(texts("k", 0, 1))
+    with target.connect("test") as connection:
         publisher = RowPublisher(connection, window=10, mandatory=True, patience=86_400)
-        rows = aim.rows()
-        aim.load(rows, piece)
+        rows = target.rows()
+        target.load(rows, piece)
         assert publisher.publish(rows, len(piece), 0, 1) == 1
 
         def refused() -> bool:

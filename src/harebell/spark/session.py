@@ -101,23 +101,23 @@ def build_session(
     given = dict(settings or {})
     cores = cores or os.cpu_count() or 1
     url = master or given.pop("spark.remote", None) or given.get("spark.master")
-    place = master_of(url or f"local[{cores}]")
-    place.check_answers()
-    if place.connect:
-        from harebell.spark.runtime.connecting import connect_session
+    spark_master = master_of(url or f"local[{cores}]")
+    spark_master.check_answers()
+    if spark_master.connect:
+        from harebell.spark.runtime.connect_session import connect_session
 
         given.pop("spark.master", None)
-        return connect_session(name, place, given)
-    given["spark.master"] = place.url
+        return connect_session(name, spark_master, given)
+    given["spark.master"] = spark_master.url
     java = find_java()
-    places = find_cache(java)
-    _prepare_environment(place, places)
-    chosen = defaults(cores, short_lived=short_lived, master=place) | given
+    cache = find_cache(java)
+    _prepare_environment(spark_master, cache)
+    chosen = defaults(cores, short_lived=short_lived, master=spark_master) | given
     chosen |= catalog_settings(chosen)
     if _JAVA_OPTIONS not in given:
-        chosen[_JAVA_OPTIONS] = java_options(places, chosen.get(_JAVA_OPTIONS, ""))
-    if not place.threads:
-        chosen |= shipping.settings(shipping.make_archive(places.directory), chosen)
+        chosen[_JAVA_OPTIONS] = java_options(cache, chosen.get(_JAVA_OPTIONS, ""))
+    if not spark_master.threads:
+        chosen |= shipping.settings(shipping.make_archive(cache.directory), chosen)
     if quiet:
         start_gateway(chosen)
     builder = SparkSession.builder.appName(name)
@@ -129,29 +129,29 @@ def build_session(
     return session
 
 
-def java_options(places: SparkHomeCache, options: str) -> str:
+def java_options(cache: SparkHomeCache, options: str) -> str:
     """Return options for a JVM, with the class-data archive if there is one."""
-    if not places.archive.is_file():
+    if not cache.archive.is_file():
         return options
     # Without the two log options the JVM warns of a stale archive, which it only ignores.
-    archive = f"-XX:SharedArchiveFile={places.archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    archive = f"-XX:SharedArchiveFile={cache.archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
     words = [word for word in options.split() if word != "-Xshare:auto"]
     return " ".join([*words, "-Xshare:auto", archive])
 
 
-def _prepare_environment(master: Master, places: SparkHomeCache) -> None:
+def _prepare_environment(master: Master, cache: SparkHomeCache) -> None:
     """Set the environment of Spark's launcher and its Python workers, which are processes."""
     environment = os.environ
     environment.setdefault("PYSPARK_PYTHON", sys.executable)
     environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.here:
         environment.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-    if places.given:
+    if cache.given:
         return
-    environment["SPARK_HOME"] = str(places.spark)
+    environment["SPARK_HOME"] = str(cache.spark)
     if master.threads:
         try:
-            environment["SPARK_HOME"] = str(make_overlay(places))
+            environment["SPARK_HOME"] = str(make_overlay(cache))
         except OSError:
             # The overlay only makes workers start faster; a read-only cache is no error.
             return

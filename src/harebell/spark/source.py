@@ -24,13 +24,13 @@ from harebell.spark.options.source_options import (
     parse,
 )
 from harebell.spark.options.values import unknown
+from harebell.spark.plain_errors import without_traceback
 from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.queue_lookup import find_queues
 from harebell.spark.reading.refused_reader import RefusedReader
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import kafka_schema, message_schema, with_body
-from harebell.spark.sentences import in_a_sentence
 from harebell.spark.writing.sink import SinkSource
 
 LISTING = "harebell.catalog.tables"
@@ -69,7 +69,7 @@ class QueueSource(SinkSource):
         """Return the name of the format."""
         return "harebell"
 
-    @in_a_sentence
+    @without_traceback
     def schema(self) -> StructType | str:
         """Return all columns of a message that were not excluded.
 
@@ -77,7 +77,7 @@ class QueueSource(SinkSource):
         """
         if LISTING in self.options:
             return _listed(self.options)
-        requested = self._asked
+        requested = self._parsed_options
         if requested.columns == KAFKA:
             return kafka_schema(headers=requested.include_headers)
         columns = message_schema(
@@ -94,14 +94,14 @@ class QueueSource(SinkSource):
     ) -> DataSourceStreamReader:
         """Return a stream reader for the selected columns."""
         try:
-            return QueueStreamReader(for_stream(self._asked), schema)
+            return QueueStreamReader(for_stream(self._parsed_options), schema)
         except HarebellError as error:
             return RefusedReader(error)
 
-    @in_a_sentence
+    @without_traceback
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a batch reader, which does not consume."""
-        requested = for_batch(self._asked)
+        requested = for_batch(self._parsed_options)
         return (
             FilteredBatchReader(requested, schema)
             if requested.pushdown
@@ -109,7 +109,7 @@ class QueueSource(SinkSource):
         )
 
     @property
-    def _asked(self) -> Options:
+    def _parsed_options(self) -> Options:
         # Parsed on demand: Spark also makes a source for writing.
         return parse(self.options)
 

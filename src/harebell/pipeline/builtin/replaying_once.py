@@ -31,7 +31,7 @@ from harebell.spark.options.sink_options import EXACTLY_ONCE, SinkOptions
 from harebell.spark.options.values import OptionError
 from harebell.spark.writing import staged
 from harebell.spark.writing.reconnecting import run_reconnecting
-from harebell.spark.writing.sink_schema import written
+from harebell.spark.writing.sink_schema import message_columns
 from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
 
 if TYPE_CHECKING:
@@ -146,7 +146,9 @@ def replay_once(
     frame = messages_of(chosen(replay.table.frame(spark), replay.choice), replay.routing_key)
     options = SinkOptions(url=url, exchange=replay.exchange, delivery=EXACTLY_ONCE)
     try:
-        columns = written(frame.schema, ignore_unknown=True, keyed=False, aimed=True)
+        columns = message_columns(
+            frame.schema, ignore_unknown=True, has_routing_key=False, has_exchange=True
+        )
         target = WriteTarget(options, columns)
         return _published(frame, replay, target, rate, progress)
     except (SinkError, OptionError, AMQPError) as error:
@@ -203,9 +205,9 @@ def _chunks(frame: DataFrame, size: int, target: WriteTarget) -> Iterator[pa.Rec
     import pyarrow as pa
     from pyspark.sql import functions as f
 
-    schema = target.written.schema
-    names = target.written.columns
-    if "timestamp" in target.written.fields:
+    schema = target.columns.schema
+    names = target.columns.names
+    if "timestamp" in target.columns.fields:
         # A datetime would be in the zone of this process, and ends with the year 9999.
         micros = f.unix_micros("properties.timestamp")
         frame = frame.withColumn("properties", f.col("properties").withField("timestamp", micros))

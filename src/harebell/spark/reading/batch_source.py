@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
+from harebell.spark.plain_errors import without_traceback
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.planning import OffsetRange, RangePartition, planned
 from harebell.spark.reading.positions.position_reader import resolved, span_of
@@ -30,7 +31,6 @@ from harebell.spark.reading.queue_lookup import check_partition, find_queues
 from harebell.spark.reading.rows.partition_rows import Filters, PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.reading.spooled.queue_consumer import SourceError
-from harebell.spark.sentences import in_a_sentence
 
 _MICROS_PER_MS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ class QueueBatchReader(DataSourceReader):
         # Executors use the address and password in the partitions.
         return self.__dict__ | {"_options": None}
 
-    @in_a_sentence
+    @without_traceback
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges of the present messages, as partitions."""
         options = self._options

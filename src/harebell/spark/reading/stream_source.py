@@ -30,6 +30,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from harebell.spark.options.source_options import Options
+from harebell.spark.plain_errors import without_traceback
 from harebell.spark.reading.offsets import (
     QueueOffset,
     SpoolOffset,
@@ -42,7 +43,6 @@ from harebell.spark.reading.reader_factory import ReaderFactory
 from harebell.spark.reading.rows.partition_rows import PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.schema import ColumnSelection
-from harebell.spark.sentences import in_a_sentence
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -73,14 +73,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- in the process that serves the query ---------------------------------------------------
 
-    @in_a_sentence
+    @without_traceback
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the offset where a new query begins; the same for both calls of Spark."""
         if self._initial is None:
             self._initial = self._json(self._query_for(None).begin())
         return self._initial
 
-    @in_a_sentence
+    @without_traceback
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Remember the number of messages: the query ends when they are processed."""
         self._query_for(None).prepare()
@@ -90,7 +90,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the default limit of a micro-batch."""
         return ReadMaxRows(self._driver_options().max_offsets_per_trigger)
 
-    @in_a_sentence
+    @without_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Acknowledge what is committed and find the end of the next micro-batch."""
         offsets = self._offsets(start)
@@ -114,7 +114,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return one if is_spooled(one) else found
         return found
 
-    @in_a_sentence
+    @without_traceback
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Plan a micro-batch, a new one or, after a restart, one that was not committed."""
         first, last = self._offsets(start), self._offsets(end)

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 import harebell
 from harebell.base.limits import SPARK_SERVER_START_SECONDS, SPARK_SERVER_STOP_SECONDS
-from harebell.spark.runtime.connecting import NEEDED, require
+from harebell.spark.runtime.connect_session import NEEDED, require
 from harebell.spark.runtime.java import SessionError, find_java
 
 if TYPE_CHECKING:
@@ -186,7 +186,12 @@ def _start_one(
 ) -> tuple[SessionServer, bool] | None:
     """Start a server; None if it gave way to another one, which has ended since."""
     directory = runtime_directory()
-    words = [sys.executable, "-m", "harebell.spark.runtime.serving_sessions", str(idle_seconds)]
+    words = [
+        sys.executable,
+        "-m",
+        "harebell.spark.runtime.session_server_process",
+        str(idle_seconds),
+    ]
     # The token is not in the arguments, which every user of the machine can read.
     surroundings = os.environ | {TOKEN_VARIABLE: secrets.token_urlsafe(32)}
     descriptor = os.open(directory / _LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

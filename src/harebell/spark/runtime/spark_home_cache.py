@@ -101,29 +101,29 @@ def find_cache(java: Java, environment: Mapping[str, str] | None = None) -> Spar
     return SparkHomeCache(spark, root / key, given)
 
 
-def make_overlay(places: SparkHomeCache) -> Path:
+def make_overlay(cache: SparkHomeCache) -> Path:
     """Return the overlay; make it if missing. Return the Spark itself if SPARK_HOME names one.
 
     Raises:
         OSError: the cache cannot be written.
     """
-    if places.given or places.overlay.is_dir():
-        return places.spark if places.given else places.overlay
+    if cache.given or cache.overlay.is_dir():
+        return cache.spark if cache.given else cache.overlay
     # Rename into place: atomic, also when two sessions start at once.
-    draft = places.directory / f"home-{os.getpid()}-{secrets.token_hex(4)}"
+    draft = cache.directory / f"home-{os.getpid()}-{secrets.token_hex(4)}"
     library = draft / "python" / "lib"
     library.mkdir(parents=True)
     try:
         for name in _LINKED:
-            if (places.spark / name).exists():
-                (draft / name).symlink_to(places.spark / name)
-        for archive in (places.spark / "python" / "lib").glob("py4j-*.zip"):
+            if (cache.spark / name).exists():
+                (draft / name).symlink_to(cache.spark / name)
+        for archive in (cache.spark / "python" / "lib").glob("py4j-*.zip"):
             (library / archive.name).symlink_to(archive)
         try:
-            draft.rename(places.overlay)
+            draft.rename(cache.overlay)
         except OSError:
-            if not places.overlay.is_dir():
+            if not cache.overlay.is_dir():
                 raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return places.overlay
+    return cache.overlay

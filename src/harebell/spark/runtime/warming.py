@@ -105,25 +105,25 @@ def warm(*, rebuild: bool = False) -> tuple[Path, bool]:
     Raises:
         SessionError: Spark cannot start here, or the archive could not be built.
     """
-    places = find_cache(find_java())
-    if places.archive.is_file() and not rebuild:
-        return places.archive, False
-    places.directory.mkdir(parents=True, exist_ok=True)
-    draft = places.directory / f"classes-{os.getpid()}-{secrets.token_hex(4)}.jsa"
+    cache = find_cache(find_java())
+    if cache.archive.is_file() and not rebuild:
+        return cache.archive, False
+    cache.directory.mkdir(parents=True, exist_ok=True)
+    draft = cache.directory / f"classes-{os.getpid()}-{secrets.token_hex(4)}.jsa"
     try:
         code, printed = _run_training(draft)
         if code != 0 or not draft.is_file():
             said = printed.strip().splitlines()
             reason = said[-1] if said else "the JVM wrote no archive"
             raise SessionError(f"the class-data archive could not be made: {reason}")
-        draft.replace(places.archive)
+        draft.replace(cache.archive)
     except subprocess.TimeoutExpired:
         raise SessionError(
             f"the class-data archive was not made within {SPARK_WARM_SECONDS:g} s"
         ) from None
     finally:
         draft.unlink(missing_ok=True)
-    return places.archive, True
+    return cache.archive, True
 
 
 def _run_training(draft: Path) -> tuple[int, str]:

@@ -36,7 +36,7 @@ from harebell.spark.options.sink_options import (
 from harebell.spark.options.values import OptionError
 from harebell.spark.writing import confirmed, staged
 from harebell.spark.writing.reconnecting import run_reconnecting
-from harebell.spark.writing.sink_schema import written
+from harebell.spark.writing.sink_schema import message_columns
 from harebell.spark.writing.super_stream import by_partition, partition_count
 from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
 
@@ -91,11 +91,11 @@ def _target(given: Mapping[str, str], schema: StructType, overwrite: bool) -> Wr
         raise OptionError(
             'messages that were published cannot be overwritten: write with .mode("append")'
         )
-    columns = written(
+    columns = message_columns(
         schema,
         ignore_unknown=options.ignore_unknown,
-        keyed=options.routing_key is not None,
-        aimed=options.exchange is not None,
+        has_routing_key=options.routing_key is not None,
+        has_exchange=options.exchange is not None,
     )
     return WriteTarget(options, columns)
 
@@ -155,7 +155,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         _abort(self._target, messages)
 
 
-class _Writing:
+class _TaskWriter:
     """Publish the rows of a task.
 
     Args:
@@ -171,17 +171,17 @@ class _Writing:
         self.done = TaskResult("", task)
         self._target = target
         self._batches = batches
-        self._way: staged.StagedWriter | confirmed.ConfirmedWriter | None = None
+        self._writer: staged.StagedWriter | confirmed.ConfirmedWriter | None = None
 
     def run(self, connection: Connection) -> None:
         """Continue over a new connection."""
-        if self._way is None:
+        if self._writer is None:
             mode = self.done.mode = self._target.mode(connection, EXACTLY_ONCE, _NEEDS)
             kind = staged.StagedWriter if mode == EXACTLY_ONCE else confirmed.ConfirmedWriter
-            self._way = kind(self._aimed(connection), self._batches, self.done)
-        self._way.run(connection)
+            self._writer = kind(self._target_of_task(connection), self._batches, self.done)
+        self._writer.run(connection)
 
-    def _aimed(self, connection: Connection) -> WriteTarget:
+    def _target_of_task(self, connection: Connection) -> WriteTarget:
         """Return the target; the partitions of a super stream are counted for each task."""
         options = self._target.options
         if not options.super_stream:
@@ -191,23 +191,23 @@ class _Writing:
 
     def give_up(self) -> None:
         """Discard what the failed task has staged."""
-        if isinstance(self._way, staged.StagedWriter) and self._way.progress:
+        if isinstance(self._writer, staged.StagedWriter) and self._writer.progress:
             staged.discard(self._target, self.done.task)
 
     def progress(self) -> int:
         """Amount of work that the broker has accepted."""
-        return 0 if self._way is None else self._way.progress
+        return 0 if self._writer is None else self._writer.progress
 
 
 def _write(
     target: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool
 ) -> TaskResult:
-    writing = _Writing(target, task, batches)
+    writer = _TaskWriter(target, task, batches)
     what = f"write {task.publisher}"
     try:
-        run_reconnecting(target, what, writing.run, writing.progress, known=known)
+        run_reconnecting(target, what, writer.run, writer.progress, known=known)
     except AMQPError as error:
-        writing.give_up()
+        writer.give_up()
         address = target.options.url.address
         raise SinkError(f"rows could not be written to {address}: {error}") from error
     except SinkError:
@@ -215,9 +215,9 @@ def _write(
         raise
     except BaseException:
         # The rows themselves are invalid, or Spark stops the task.
-        writing.give_up()
+        writer.give_up()
         raise
-    return writing.done
+    return writer.done
 
 
 def _done(messages: Messages) -> list[TaskResult]:

@@ -51,24 +51,24 @@ class SinkSchemaError(OptionError):
 
 
 @dataclass(frozen=True)
-class Written:
+class MessageColumns:
     """The columns that become messages.
 
     Args:
-        columns: names of the columns.
+        names: names of the columns.
         fields: names of the fields of `properties`.
         schema: their Arrow schema, in the types that the kernel reads.
     """
 
-    columns: tuple[str, ...]
+    names: tuple[str, ...]
     fields: tuple[str, ...]
     schema: pa.Schema
 
     @property
-    def words(self) -> str:
+    def stage_notation(self) -> str:
         """The columns in the notation of class stage."""
         named: list[str] = []
-        for name in self.columns:
+        for name in self.names:
             if name == "properties":
                 named += [f"properties.{field}" for field in self.fields]
             else:
@@ -81,11 +81,11 @@ class Written:
         Raises:
             SinkSchemaError: a number does not fit.
         """
-        chosen = batch.select(list(self.columns))
+        chosen = batch.select(list(self.names))
         if chosen.schema.equals(self.schema):
             return chosen
         arrays = []
-        for name, array in zip(self.columns, chosen.columns, strict=True):
+        for name, array in zip(self.names, chosen.columns, strict=True):
             try:
                 arrays.append(_fit(array, self.schema.field(name).type))
             except pa.ArrowInvalid as error:
@@ -101,14 +101,16 @@ def _fit(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=array.is_null())
 
 
-def written(schema: StructType, *, ignore_unknown: bool, keyed: bool, aimed: bool) -> Written:
+def message_columns(
+    schema: StructType, *, ignore_unknown: bool, has_routing_key: bool, has_exchange: bool
+) -> MessageColumns:
     """Return the columns of a data frame that become messages.
 
     Args:
         schema: of the data frame.
         ignore_unknown: leave out columns that messages do not have.
-        keyed: whether the options set a routing key.
-        aimed: whether the options set an exchange.
+        has_routing_key: whether the options set a routing key.
+        has_exchange: whether the options set an exchange.
 
     Raises:
         SinkSchemaError: which column is missing, unknown, or of a wrong type.
@@ -127,12 +129,12 @@ def written(schema: StructType, *, ignore_unknown: bool, keyed: bool, aimed: boo
             "the data frame has no column value, which becomes the body: "
             'select("value"), or selectExpr("to_json(struct(*)) AS value") for all columns as JSON'
         )
-    if not aimed and "exchange" not in found:
+    if not has_exchange and "exchange" not in found:
         raise SinkSchemaError(
             'the option exchange is missing: say where to, .option("exchange", "orders") or '
             '.option("queue", "orders"), or give the data frame a column exchange'
         )
-    if not keyed and "routing_key" not in found:
+    if not has_routing_key and "routing_key" not in found:
         raise SinkSchemaError(
             "the option routingKey is missing, and the data frame has no column routing_key: give "
             'one of them (an exchange that needs no key takes .option("routingKey", ""))'
@@ -145,11 +147,11 @@ def written(schema: StructType, *, ignore_unknown: bool, keyed: bool, aimed: boo
             arrow.append(pa.field(name, pa.struct([_arrow_field(field) for field in fields])))
         else:
             arrow.append(pa.field(name, _arrow(name, kind)))
-    said = {"exchange"} if aimed else set()
-    if keyed:
+    said = {"exchange"} if has_exchange else set()
+    if has_routing_key:
         said.add("routing_key")
     kept = pa.schema([field for field in arrow if field.name not in said])
-    return Written(tuple(kept.names), fields, kept)
+    return MessageColumns(tuple(kept.names), fields, kept)
 
 
 def _arrow(name: str, kind: DataType) -> pa.DataType:

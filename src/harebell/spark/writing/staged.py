@@ -51,7 +51,7 @@ class StagedWriter:
         self, target: WriteTarget, batches: Iterator[pa.RecordBatch], done: TaskResult
     ) -> None:
         self.progress = 0
-        self._columns = target.written.words
+        self._columns = target.columns.stage_notation
         self._pieces = target.pieces(batches)
         self._done = done
         self._kept: deque[memoryview] = deque()

@@ -21,7 +21,7 @@ from harebell.client import blocking
 from harebell.kernels.rows import Rows
 from harebell.spark.connection_limits import connect_in_turn
 from harebell.spark.options.sink_options import AT_LEAST_ONCE, SinkOptions
-from harebell.spark.writing.sink_schema import Written
+from harebell.spark.writing.sink_schema import MessageColumns
 from harebell.wire.arrow.decode import decode_batch
 
 _QUERY = "sql.streaming.queryId"
@@ -39,20 +39,20 @@ class WriteTarget:
 
     Args:
         options: the options of the user.
-        written: the columns that become messages.
+        columns: the columns that become messages.
         fitted: makes the rows of a batch fit the target, beyond their types; None for as they are.
     """
 
     options: SinkOptions
-    written: Written
+    columns: MessageColumns
     fitted: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 
     def rows(self) -> Rows:
         """Return a kernel for these columns."""
-        options, written = self.options, self.written
+        options, columns = self.options, self.columns
         return Rows(
-            written.columns,
-            written.fields,
+            columns.names,
+            columns.fields,
             options.exchange or "",
             options.routing_key or "",
             options.delivery_mode,
@@ -65,7 +65,7 @@ class WriteTarget:
         """
         for batch in batches:
             if batch.num_rows:
-                rows = self.written.fitted(batch)
+                rows = self.columns.fitted(batch)
                 if self.fitted is not None:
                     rows = self.fitted(rows)
                 yield memoryview(rows.serialize())
@@ -73,7 +73,7 @@ class WriteTarget:
     def load(self, rows: Rows, piece: memoryview) -> int:
         """Pass a piece to the kernel; return its number of rows."""
         data = piece.tobytes()
-        found = decode_batch(data, self.written.columns, self.written.fields)
+        found = decode_batch(data, self.columns.names, self.columns.fields)
         rows.load(data, found.rows, found.entries, found.spans)
         return found.rows
 

@@ -46,42 +46,42 @@ def test_another_java_or_other_jars_have_another_directory(tmp_path: Path) -> No
 
 
 def test_the_overlay_has_the_installed_spark_without_its_zip(tmp_path: Path) -> None:
-    places = find_cache(JAVA, cached(tmp_path))
-    overlay = make_overlay(places)
+    cache = find_cache(JAVA, cached(tmp_path))
+    overlay = make_overlay(cache)
     assert (overlay / "jars").resolve() == (installed_spark() / "jars").resolve()
     assert (overlay / "bin" / "spark-submit").is_file()
     (library,) = (overlay / "python" / "lib").iterdir()
     assert library.name.startswith("py4j-")
-    assert make_overlay(places) == overlay
-    assert [entry.name for entry in places.directory.iterdir()] == ["home"]
+    assert make_overlay(cache) == overlay
+    assert [entry.name for entry in cache.directory.iterdir()] == ["home"]
 
 
 def test_the_overlay_of_many_starts_at_once_is_whole(tmp_path: Path) -> None:
-    places = find_cache(JAVA, cached(tmp_path))
+    cache = find_cache(JAVA, cached(tmp_path))
     made: list[Path] = []
     threads = [
-        Thread(target=lambda: made.append(make_overlay(places)), daemon=True) for _ in range(8)
+        Thread(target=lambda: made.append(make_overlay(cache)), daemon=True) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert made == [places.overlay] * 8
-    assert [entry.name for entry in places.directory.iterdir()] == ["home"]
+    assert made == [cache.overlay] * 8
+    assert [entry.name for entry in cache.directory.iterdir()] == ["home"]
 
 
 def test_a_spark_home_of_the_user_is_left_alone(tmp_path: Path) -> None:
     home = spark_directory(tmp_path / "spark")
-    places = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(home)))
-    assert places.given
-    assert make_overlay(places) == home
-    assert not places.directory.exists()
+    cache = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(home)))
+    assert cache.given
+    assert make_overlay(cache) == home
+    assert not cache.directory.exists()
 
 
 def test_the_overlay_of_an_earlier_session_is_no_spark_home_of_the_user(tmp_path: Path) -> None:
-    places = find_cache(JAVA, cached(tmp_path))
-    again = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(make_overlay(places))))
-    assert again == places
+    cache = find_cache(JAVA, cached(tmp_path))
+    again = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(make_overlay(cache))))
+    assert again == cache
 
 
 def test_a_spark_home_that_is_none_is_named(tmp_path: Path) -> None:

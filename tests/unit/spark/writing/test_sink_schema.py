@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 )
 
 from harebell.spark.schema import MESSAGE
-from harebell.spark.writing.sink_schema import SinkSchemaError, Written, written
+from harebell.spark.writing.sink_schema import MessageColumns, SinkSchemaError, message_columns
 
 SIMPLE: dict[str, DataType] = {
     "STRING": StringType(),
@@ -47,21 +47,27 @@ def type_of(text: str) -> DataType:
     return SIMPLE[text]
 
 
-def columns(ddl: str, **more: bool) -> Written:
+def columns(ddl: str, **more: bool) -> MessageColumns:
     schema = struct_of(ddl, " ")
-    return written(schema, **{"ignore_unknown": False, "keyed": True, "aimed": True, **more})
+    return message_columns(
+        schema, **{"ignore_unknown": False, "has_routing_key": True, "has_exchange": True, **more}
+    )
 
 
 def test_a_data_frame_as_the_source_reads_it_can_be_written() -> None:
-    found = written(MESSAGE, ignore_unknown=False, keyed=False, aimed=False)
-    assert found.columns == ("value", "routing_key", "exchange", "properties", "headers")
-    assert found.words.startswith("value,routing_key,exchange,properties.content_type,properties.")
-    assert found.words.endswith("properties.cluster_id,headers")
+    found = message_columns(
+        MESSAGE, ignore_unknown=False, has_routing_key=False, has_exchange=False
+    )
+    assert found.names == ("value", "routing_key", "exchange", "properties", "headers")
+    assert found.stage_notation.startswith(
+        "value,routing_key,exchange,properties.content_type,properties."
+    )
+    assert found.stage_notation.endswith("properties.cluster_id,headers")
 
 
 def test_a_batch_as_spark_hands_it_over_is_taken_as_it_is() -> None:
     schema = struct_of("value BINARY, routing_key STRING", " ")
-    found = columns("value BINARY, routing_key STRING", keyed=False)
+    found = columns("value BINARY, routing_key STRING", has_routing_key=False)
     arrow = to_arrow_schema(schema, timezone="UTC")
     batch = pa.RecordBatch.from_pydict({"value": [b"a"], "routing_key": ["k"]}, schema=arrow)
     fitted = found.fitted(batch)
@@ -71,9 +77,9 @@ def test_a_batch_as_spark_hands_it_over_is_taken_as_it_is() -> None:
 
 def test_what_the_options_say_counts_for_all_rows() -> None:
     text = "value STRING, routing_key STRING, exchange STRING"
-    assert columns(text, keyed=False).columns == ("value", "routing_key")
-    assert columns(text, aimed=False).columns == ("value", "exchange")
-    assert columns(text).columns == ("value",)
+    assert columns(text, has_routing_key=False).names == ("value", "routing_key")
+    assert columns(text, has_exchange=False).names == ("value", "exchange")
+    assert columns(text).names == ("value",)
 
 
 def test_columns_that_say_where_a_message_came_from_are_left_out() -> None:
@@ -141,21 +147,25 @@ def test_a_wrong_column_is_named_with_its_mend(ddl: str, sentence: str) -> None:
 def test_a_column_may_not_be_there_twice() -> None:
     schema = struct_of("value STRING, value STRING", " ")
     with pytest.raises(SinkSchemaError, match="two columns value: drop or rename one"):
-        written(schema, ignore_unknown=True, keyed=True, aimed=True)
+        message_columns(schema, ignore_unknown=True, has_routing_key=True, has_exchange=True)
 
 
 def test_unknown_columns_are_left_out_when_they_are_to_be() -> None:
     found = columns(
         "value STRING, zzz INT, properties STRUCT<nothing: INT, type: STRING>", ignore_unknown=True
     )
-    assert found.words == "value,properties.type"
+    assert found.stage_notation == "value,properties.type"
     with pytest.raises(SinkSchemaError, match="properties has no fields that could be written"):
         columns("value STRING, properties STRUCT<nothing: INT>", ignore_unknown=True)
 
 
 def test_where_to_has_to_be_said_by_an_option_or_a_column() -> None:
     with pytest.raises(SinkSchemaError, match="the option exchange is missing: say where to"):
-        columns("value STRING", aimed=False)
+        columns("value STRING", has_exchange=False)
     with pytest.raises(SinkSchemaError, match="the option routingKey is missing, and the data fra"):
-        columns("value STRING", keyed=False)
-    assert columns("value STRING, exchange STRING, routing_key STRING", aimed=False, keyed=False)
+        columns("value STRING", has_routing_key=False)
+    assert columns(
+        "value STRING, exchange STRING, routing_key STRING",
+        has_exchange=False,
+        has_routing_key=False,
+    )

@@ -1,4 +1,4 @@
-"""The process of the resident Spark session: `python -m harebell.spark.runtime.serving_sessions`.
+"""The process of the resident Spark session, which `session_server` starts with `python -m`.
 
 It starts a session with Spark Connect's plugin on a free port of 127.0.0.1, writes its record
 (`session_server`), and ends on SIGTERM or when no client has run a statement for a while.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.spark.runtime.connecting import require
+from harebell.spark.runtime.connect_session import require
 from harebell.spark.runtime.java import SessionError
 
 

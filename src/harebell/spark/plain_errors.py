@@ -17,7 +17,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def in_a_sentence(method: Callable[_P, _R]) -> Callable[_P, _R]:
+def without_traceback(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let a method that Spark calls raise errors of Harebell without their frames and causes."""
 
     @wraps(method)
