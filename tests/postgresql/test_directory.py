@@ -13,7 +13,7 @@ from harebell.base.errors import StoreError
 from harebell.server.cluster.directory import CLUSTER_SCHEME, Directory, View
 from harebell.server.cluster.stores import schema_of
 from harebell.server.postgresql.database import Database
-from harebell.server.postgresql.ownership import claim, look
+from harebell.server.postgresql.ownership import claim, read_store
 from harebell.server.postgresql.tables import Tables
 from tests.postgresql.servers import PostgresServer
 
@@ -35,7 +35,7 @@ class Owner:
         tables = Tables(database.schema)
         with database.connect() as link:
             tables.make(link)
-            self.epoch = claim(link, tables, look(link, tables), database)
+            self.epoch = claim(link, tables, read_store(link, tables), database)
             if serves:
                 address = f'{{"{CLUSTER_SCHEME}": "127.0.0.1:{store}"}}'
                 link.execute(tables.statement("UPDATE {store} SET addresses = %s"), (address,))

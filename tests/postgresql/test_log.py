@@ -18,8 +18,8 @@ from harebell.server.postgresql import log_writer
 from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import LogWriter
-from harebell.server.postgresql.ownership import Deposed, Ownership, claim, look, now
-from harebell.server.postgresql.prepared import Prepared
+from harebell.server.postgresql.ownership import Deposed, Ownership, claim, now, read_store
+from harebell.server.postgresql.prepared_statement import PreparedStatement
 from harebell.server.postgresql.tables import Tables
 from harebell.store.commit import write_all
 from harebell.store.journal.changes import SNAPSHOT, Change
@@ -54,7 +54,7 @@ class Owner:
             reader = LogReader(self.tables, replica)
             reader.follow(link)
             began = now()
-            epoch = claim(link, self.tables, look(link, self.tables), self.database)
+            epoch = claim(link, self.tables, read_store(link, self.tables), self.database)
             assert epoch is not None
             self.ownership = Ownership(self.database, self.tables, epoch, began, "1", self._report)
             self.writer = LogWriter(
@@ -333,14 +333,14 @@ def test_a_large_commit_is_kept_for_the_thread(sending: Owner, tmp_path: Path, u
 def test_a_commit_that_was_sent_and_whose_answer_was_lost_is_there_once(
     sending: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    received = Prepared.received
+    received = PreparedStatement.received
 
-    def lost(statement: Prepared) -> int | None:
+    def lost(statement: PreparedStatement) -> int | None:
         if received(statement) is None:
             return None
         raise psycopg.OperationalError("the answer was lost")
 
-    monkeypatch.setattr(Prepared, "received", lost)
+    monkeypatch.setattr(PreparedStatement, "received", lost)
     sending.write("queues/a/1.seg", b"once", 5)
     assert sending.send() is False
     # What comes until it is known is not in that row.

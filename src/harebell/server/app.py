@@ -202,12 +202,12 @@ class App:
 
     def _leave_store(self, handed: HandedSockets) -> None:
         """End the process after the store was lost: start again, unless it was to stop anyway."""
-        from harebell.server.postgresql.fence import start_again
+        from harebell.server.postgresql.fence import restart_process
 
         if self._stop.is_set() and self.service.successor is None:
             self._leave(limits.EXIT_DISK)
         else:
-            start_again(handed)
+            restart_process(handed)
 
     def _make_backends(self, config: Config) -> Backends | None:
         """Return the configured backends of users; None for the users of the broker alone."""
@@ -637,7 +637,7 @@ class App:
 
     def flush(self) -> None:
         """Write every connection that has output; new output is written in the next turn."""
-        if self.fence is not None and self.fence.bars():
+        if self.fence is not None and self.fence.forbids_output():
             return
         now = self.clock()
         self.registry.relieve()
@@ -801,10 +801,10 @@ async def _own_store(
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
     from harebell.server.cluster.stores import number_of
-    from harebell.server.postgresql.standing_by import StandingBy
+    from harebell.server.postgresql.standby_service import StandbyService
 
     number = number_of(os.environ)
-    return await StandingBy(config, node_name(config), number, manager, logger.write, say).own()
+    return await StandbyService(config, node_name(config), number, manager, logger.write, say).own()
 
 
 async def _serve(
@@ -879,9 +879,9 @@ async def _serve(
 def _stand_by(handed: HandedSockets) -> None:
     """Start again as a standby, after the store was given to another broker."""
     # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.postgresql.fence import start_again
+    from harebell.server.postgresql.fence import restart_process
 
-    start_again(handed)
+    restart_process(handed)
 
 
 def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:

@@ -301,7 +301,7 @@ def _sync(data_dir: Path) -> Finding:
 
 def _storage(config: Config) -> Finding:
     # A broker without PostgreSQL need not have its driver.
-    from harebell.server.postgresql.examining import examine_storage
+    from harebell.server.postgresql.doctor_check import examine_storage
 
     return examine_storage(config)
 

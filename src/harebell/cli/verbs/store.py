@@ -102,7 +102,7 @@ def _copy(source: str, target: str, schema: str) -> None:
     if source.startswith(_URLS) == target.startswith(_URLS):
         raise WrongUsage("copy goes from a directory to PostgreSQL (postgresql://...), or back")
     # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.postgresql.copying import into_directory, into_postgresql
+    from harebell.server.postgresql.store_copy import into_directory, into_postgresql
 
     try:
         if target.startswith(_URLS):

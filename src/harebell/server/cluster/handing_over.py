@@ -24,8 +24,8 @@ from harebell.front.common.peer import Peer
 from harebell.server.cluster.link import Header, LinkError, attach, open_link
 from harebell.server.cluster.recording import Recorder
 from harebell.server.cluster.stores import ClusterAddress
+from harebell.server.net.departed_peers import DepartureWatch, has_left
 from harebell.server.net.elsewhere import RecordedProtocol
-from harebell.server.net.left import Watch, has_left
 from harebell.server.net.relay_side import RelaySide, pair
 
 SERVICE = "amqp"
@@ -81,7 +81,7 @@ class HandingOver:
         self._waiting: dict[asyncio.Task[None], RelaySide] = {}
         self._pairs: dict[RelaySide, tuple[int, int]] = {}
         self._looking: asyncio.TimerHandle | None = None
-        self._watch = Watch(self._loop, self._let_go)
+        self._watch = DepartureWatch(self._loop, self._let_go)
 
     @property
     def connections(self) -> int:

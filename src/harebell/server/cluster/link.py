@@ -35,7 +35,7 @@ from harebell.base.limits import LINK_HANDSHAKES, LINK_LINE_BYTES, LINK_SECONDS,
 from harebell.server.cluster.link_tls import LinkTls, fingerprint_of
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.net.acceptor import Acceptor, bound, cut
-from harebell.server.postgresql.addresses import joined
+from harebell.server.postgresql.addresses import host_port
 
 _GREETING = b"harebell-cluster 1 "
 _NONCE_BYTES = 16
@@ -200,7 +200,7 @@ class ClusterListener:
         except OSError:
             link.close()  # it has gone
             return
-        task = self._loop.create_task(self._greet(link, joined(host, port)))
+        task = self._loop.create_task(self._greet(link, host_port(host, port)))
         self._greeting[task] = host, self._loop.time()
         task.add_done_callback(lambda done: self._greeting.pop(done, None))
 

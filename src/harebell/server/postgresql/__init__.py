@@ -1,18 +1,19 @@
 """Storage in PostgreSQL: one broker at a time owns the store, and others stand by.
 
-    database.py      connections, and what is wrong with a server
-    tables.py        the tables of a store
-    ownership.py     claims, the lease, and its end
-    log_reader.py    the log, from PostgreSQL into a directory
-    log_writer.py    the log, from the group commit into PostgreSQL
-    owned_store.py   the store of an owner: cache, recorded changes, commits
-    fence.py         the end of the service, before another broker can own the store
-    standby.py       follow the log, and claim the store
-    standing_by.py   what a broker serves meanwhile: relay.py, standby_metrics.py
-    addresses.py     where brokers accept AMQP
-    figures.py       figures for status and metrics
-    copying.py       `harebell store copy`
-    examining.py     what `harebell doctor` finds
+    database.py            connections, and what is wrong with a server
+    tables.py              the tables of a store
+    ownership.py           claims, the lease, and its end
+    log_reader.py          the log, from PostgreSQL into a directory
+    log_writer.py          the log, from the group commit into PostgreSQL
+    prepared_statement.py  the statement of the log, without the work of the driver
+    owned_store.py         the store of an owner: cache, recorded changes, commits
+    fence.py               the end of the service, before another broker can own the store
+    standby.py             follow the log, and claim the store
+    standby_service.py     what a broker serves meanwhile: relay.py, standby_metrics.py
+    addresses.py           where brokers accept AMQP
+    figures.py             figures for status and metrics
+    store_copy.py          `harebell store copy`
+    doctor_check.py        what `harebell doctor` finds
 
 `docs/internals/postgresql.md` has the reasons.
 """

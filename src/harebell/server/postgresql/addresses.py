@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _ANY = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
 
 
-def joined(host: str, port: int) -> str:
+def host_port(host: str, port: int) -> str:
     """Return an address as "host:port"."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -31,7 +31,7 @@ def reachable(config: Config, listening: Iterable[tuple[str, str, int]]) -> dict
         if wanted:
             there = wanted.strip("[]")
         known = int(wanted_port) if wanted and scheme == "amqp" else port
-        found.setdefault(scheme, joined(there, known))
+        found.setdefault(scheme, host_port(there, known))
     if wanted and "amqp" not in found:
         found["amqp"] = config.storage_address
     return found

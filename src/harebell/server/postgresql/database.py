@@ -29,7 +29,7 @@ class Database(NamedTuple):
         schema: the schema with the tables of the store.
         lease_ms: the milliseconds of a lease; no connection hangs longer.
         node: the name of this broker.
-        durability: what a commit has to be worth, "fsync" or "replicated".
+        durability: what a commit has to guarantee, "fsync" or "replicated".
     """
 
     url: str
@@ -45,8 +45,8 @@ class Database(NamedTuple):
 
         Raises:
             psycopg.Error: the server is away or refuses the login.
-            StoreError: the driver is not installed, the URL is wrong, or a commit is worth less
-                than it has to be.
+            StoreError: the driver is not installed, the URL is wrong, or a commit guarantees less
+                than it has to.
         """
         psycopg = driver()
         seconds = max(2, self.lease_ms // _MS)
@@ -72,7 +72,7 @@ class Database(NamedTuple):
             found.execute("SET statement_timeout = 0")
             found.execute("SET idle_in_transaction_session_timeout = 0")
             found.execute("SET client_min_messages = warning")
-            worth_of_commits(found, self.durability)
+            commit_guarantee(found, self.durability)
         except BaseException:
             found.close()
             raise
@@ -151,32 +151,18 @@ def _needed(schema: str) -> str:
     return f"the role needs CREATE on the database, or a schema '{schema}' that it owns"
 
 
-def worth_of_commits(link: Connection[Any], durability: str) -> str:
-    """Check what a commit of the server is worth.
+def commit_guarantee(link: Connection[Any], durability: str) -> str:
+    """Return what a confirm guarantees with this server, in a sentence.
 
     Args:
         link: a connection.
         durability: "fsync" or "replicated".
 
-    Returns:
-        A sentence that says what a confirm is worth.
-
     Raises:
-        StoreError: it is worth less than `durability` promises, or the server or the database
-            cannot be used.
+        StoreError: a commit guarantees less than `durability` promises, or the server or the
+            database cannot be used.
     """
-    if link.info.server_version < _OLDEST:
-        raise StoreError(
-            f"the server is PostgreSQL {link.info.parameter_status('server_version')}, and "
-            "Harebell needs 14 or newer"
-        )
-    encoding = link.info.parameter_status("server_encoding")
-    if encoding not in _ENCODINGS:
-        raise StoreError(
-            f"the database has the encoding {encoding}, which lacks characters of names of users "
-            "and vhosts: create another one with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE "
-            "template0"
-        )
+    _check_server(link)
     found = {
         name: str(_value(link, name))
         for name in ("fsync", "synchronous_commit", "synchronous_standby_names")
@@ -209,6 +195,26 @@ def worth_of_commits(link: Connection[Any], durability: str) -> str:
         "a confirm means committed and synced on this server alone: when its disk is lost, "
         "confirmed messages are lost (no synchronous standby)"
     )
+
+
+def _check_server(link: Connection[Any]) -> None:
+    """Check that the version of a server and the encoding of its database can be used.
+
+    Raises:
+        StoreError: one of them cannot.
+    """
+    if link.info.server_version < _OLDEST:
+        raise StoreError(
+            f"the server is PostgreSQL {link.info.parameter_status('server_version')}, and "
+            "Harebell needs 14 or newer"
+        )
+    encoding = link.info.parameter_status("server_encoding")
+    if encoding not in _ENCODINGS:
+        raise StoreError(
+            f"the database has the encoding {encoding}, which lacks characters of names of users "
+            "and vhosts: create another one with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE "
+            "template0"
+        )
 
 
 def _value(link: Connection[Any], name: str) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from harebell.server.net.handed_sockets import HandedSockets, kept
 from harebell.server.postgresql.ownership import Ownership, now
 
-AGAIN = "_HAREBELL_STANDS_BY"
+STANDBY_VARIABLE = "_HAREBELL_STANDS_BY"
 """The variable of a process that has begun anew: it waits for the server as long as it takes."""
 _LOOKS = 30
 """Looks at the lease per lease."""
@@ -70,7 +70,7 @@ class Fence:
         if self._timer is not None:
             self._timer.cancel()
 
-    def bars(self) -> bool:
+    def forbids_output(self) -> bool:
         """True if nothing may be written to clients; ends the service then."""
         if self._ownership.holds():
             return False
@@ -115,12 +115,12 @@ class Fence:
         self._leave(sockets)
 
 
-def start_again(sockets: HandedSockets) -> None:
+def restart_process(sockets: HandedSockets) -> None:
     """Replace the process by a new one with the same arguments.
 
     Args:
         sockets: go on listening; clients that come meanwhile wait in their backlogs.
     """
-    os.environ[AGAIN] = "1"
+    os.environ[STANDBY_VARIABLE] = "1"
     sockets.bequeath(os.environ)
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # itself

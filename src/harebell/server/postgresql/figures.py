@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harebell.server.postgresql.ownership import BrokerRow, Seen
+    from harebell.server.postgresql.ownership import BrokerRow, StoreRow
 
 
-def seen_figures(number: int, seen: Seen) -> dict[str, Any]:
+def seen_figures(number: int, seen: StoreRow) -> dict[str, Any]:
     """Return what a standby knows about the store with a number."""
     return {
         "kind": "postgresql",

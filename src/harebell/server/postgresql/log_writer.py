@@ -30,7 +30,7 @@ from harebell.base.ports import Files
 from harebell.server.postgresql.database import Database, driver
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.ownership import Deposed, Ownership
-from harebell.server.postgresql.prepared import Prepared
+from harebell.server.postgresql.prepared_statement import PreparedStatement
 from harebell.server.postgresql.tables import Tables
 from harebell.store.journal.changes import CLAIM, END, WRITE, Change, encode
 from harebell.store.journal.pieces import DEFINITIONS, PIECE_BYTES, Piece
@@ -92,7 +92,7 @@ class LogWriter:
         # The number before the first one of the generation; 0 if it is older than this writer.
         self._begun = 0
         self._link: Connection[Any] | None = None
-        self._append: tuple[Connection[Any], int, Prepared] | None = None
+        self._append: tuple[Connection[Any], int, PreparedStatement] | None = None
         self._warned = False
         self._kept: list[Change] = []
         # What was sent without waiting: its changes, and the row.
@@ -295,12 +295,12 @@ class LogWriter:
                 if insert.run((number, content, self._ownership.epoch)) != 1:
                     raise self._deposed("another broker has claimed it")
 
-    def _prepared(self, link: Connection[Any]) -> Prepared:
+    def _prepared(self, link: Connection[Any]) -> PreparedStatement:
         """Return the statement that appends to the generation."""
         found = self._append
         if found is None or found[:2] != (link, self._generation):
             name = f"append_{self._generation}"
-            made = Prepared(link, name, self._tables.statement(_APPEND, self._generation))
+            made = PreparedStatement(link, name, self._tables.statement(_APPEND, self._generation))
             if found is not None and found[0] is link:
                 found[2].forget()
             self._append = found = (link, self._generation, made)

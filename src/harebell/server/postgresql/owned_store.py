@@ -142,7 +142,7 @@ class OwnedStore:
             "store": self.number,
             "epoch": self.ownership.epoch,
             "owner": self.node,
-            "lease_seconds": round(self.ownership.left, 3),
+            "lease_seconds": round(self.ownership.seconds_left, 3),
             **self._writer.figures(),
         }
 

@@ -35,7 +35,7 @@ _RENEWALS = 4
 _MARGIN = 0.15
 """The share of the lease that is left for closing connections, and for clocks that drift."""
 _RETRY_SECONDS = 0.05
-ROLL_SECONDS = 5.0
+RUNNING_SECONDS = 5.0
 """How long a broker counts as running without a beat, or twice the lease if that is longer."""
 
 OWNER, STANDBY = "owner", "standby"
@@ -45,8 +45,8 @@ class Deposed(OSError):
     """This broker does not own the store any more: nothing of it may be confirmed or delivered."""
 
 
-class Seen(NamedTuple):
-    """The row of the store, as a broker sees it.
+class StoreRow(NamedTuple):
+    """The row of the store, as a broker has read it.
 
     Args:
         epoch: grows with each claim.
@@ -94,7 +94,7 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def look(link: Connection[Any], tables: Tables) -> Seen:
+def read_store(link: Connection[Any], tables: Tables) -> StoreRow:
     """Read the row of the store.
 
     Raises:
@@ -109,10 +109,10 @@ def look(link: Connection[Any], tables: Tables) -> Seen:
     if row is None:
         raise StoreError("the row of the table 'store' is gone: restore it from a backup")
     epoch, beat, released, owner, addresses, *rest = row
-    return Seen(epoch, beat, released, owner, json.loads(addresses), *rest)
+    return StoreRow(epoch, beat, released, owner, json.loads(addresses), *rest)
 
 
-def claim(link: Connection[Any], tables: Tables, seen: Seen, database: Database) -> int | None:
+def claim(link: Connection[Any], tables: Tables, seen: StoreRow, database: Database) -> int | None:
     """Claim a store that has no owner; None if another broker was faster.
 
     Raises:
@@ -148,7 +148,7 @@ def forget_node(link: Connection[Any], tables: Tables, name: str) -> None:
     link.execute(tables.statement("DELETE FROM {node} WHERE name = %s"), (name,))
 
 
-class Watch:
+class LeaseWatch:
     """Decides, by the clock of this machine, when a store may be claimed.
 
     Args:
@@ -160,7 +160,7 @@ class Watch:
         self._seen: tuple[int, int] | None = None
         self._since = 0.0
 
-    def may_claim(self, seen: Seen, asked: float) -> bool:
+    def may_claim(self, seen: StoreRow, asked: float) -> bool:
         """True if the owner gave the store back, or has not renewed its lease for a whole one.
 
         Args:
@@ -176,7 +176,7 @@ class Watch:
         seconds = DRAINED_SECONDS if seen.released else seen.lease_ms / _MS
         return asked - self._since > seconds
 
-    def _is_meant(self, seen: Seen) -> bool:
+    def _is_meant(self, seen: StoreRow) -> bool:
         """True if the store was given back to this broker among others."""
         if not seen.drained:
             return True
@@ -187,7 +187,7 @@ class Watch:
         self._seen = None
 
 
-class Roll:
+class RunningBrokers:
     """Knows which brokers run, by beats that grow, and by the clock of this machine.
 
     Args:
@@ -198,7 +198,7 @@ class Roll:
         self._seconds = seconds
         self._beats: dict[str, tuple[int, float]] = {}
 
-    def call(self, link: Connection[Any], tables: Tables) -> list[BrokerRow]:
+    def rows(self, link: Connection[Any], tables: Tables) -> list[BrokerRow]:
         """Read the rows of all brokers.
 
         Raises:
@@ -251,7 +251,7 @@ class Ownership:
         self._version = version
         self._report = report
         self.nodes: list[BrokerRow] = []
-        self._roll = Roll(max(ROLL_SECONDS, 2 * database.lease_ms / _MS))
+        self._running = RunningBrokers(max(RUNNING_SECONDS, 2 * database.lease_ms / _MS))
         self._addresses: dict[str, str] = {}
         self._successor: str | None = None
         self._link: Connection[Any] | None = None
@@ -277,7 +277,7 @@ class Ownership:
         return not self.lost and now() < self._until
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """The seconds that are left of the lease; 0 when it is over."""
         return 0.0 if self.lost else max(0.0, self._until - now())
 
@@ -379,7 +379,7 @@ class Ownership:
             OWNER,
             self._version,
         )
-        self.nodes = self._roll.call(self._link, self._tables)
+        self.nodes = self._running.rows(self._link, self._tables)
         return True
 
     def _drop_link(self) -> None:

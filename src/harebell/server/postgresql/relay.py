@@ -1,4 +1,4 @@
-"""Pass the connections of clients on to the owner of a store, octet for octet.
+"""Pass the connections of clients on to the owner of a store, byte for byte.
 
     client ---> standby's port ---> the owner's port of the same scheme
 
@@ -34,8 +34,8 @@ from harebell.base.limits import RELAY_CONNECT_SECONDS, RELAY_RETRY_SECONDS
 from harebell.front.common.pending_logins import PendingLogins
 from harebell.server.net.acceptor import Acceptor
 from harebell.server.net.asked_address import Asked
+from harebell.server.net.departed_peers import DepartureWatch, has_left
 from harebell.server.net.handed_sockets import HandedSockets
-from harebell.server.net.left import Watch, has_left
 from harebell.server.net.relay_side import RelaySide, pair
 
 
@@ -73,19 +73,19 @@ class Relay:
         self._full = False
         self._left_to_others = False
         self._said = ""
-        self._doors: list[tuple[Asked, Acceptor]] = []
+        self._acceptors: list[tuple[Asked, Acceptor]] = []
         self._owner: Owner | None = None
         self._known = asyncio.Event()
         self._waiting: dict[asyncio.Task[None], tuple[str, socket.socket]] = {}
         self._pairs: set[RelaySide] = set()
-        self._watch = Watch(self._loop, self._let_go)
+        self._watch = DepartureWatch(self._loop, self._let_go)
 
     @property
     def addresses(self) -> list[tuple[str, str, int]]:
         """Return the scheme, the address and the port of everything that listens."""
         found = []
-        for asked, door in self._doors:
-            host, port = door.sockets[0].getsockname()[:2]
+        for asked, acceptor in self._acceptors:
+            host, port = acceptor.sockets[0].getsockname()[:2]
             found.append((asked.scheme, host, port))
         return found
 
@@ -101,15 +101,15 @@ class Relay:
 
     def listen(self, asked: Asked, sockets: list[socket.socket]) -> None:
         """Accept connections from listening sockets."""
-        door = Acceptor(self._loop, sockets, lambda link: self._accepted(asked.scheme, link))
-        door.pause(paused=self._left_to_others)
-        self._doors.append((asked, door))
+        acceptor = Acceptor(self._loop, sockets, lambda new: self._accepted(asked.scheme, new))
+        acceptor.pause(paused=self._left_to_others)
+        self._acceptors.append((asked, acceptor))
 
     def leave_to_others(self, *, others: bool) -> None:
         """Accept no clients while other processes of this machine do, which own a store."""
         self._left_to_others = others
-        for _, door in self._doors:
-            door.pause(paused=others)
+        for _, acceptor in self._acceptors:
+            acceptor.pause(paused=others)
 
     def pass_on_to(self, owner: Owner | None) -> None:
         """Pass on to this broker from now on; connections to an earlier owner are cut."""
@@ -125,8 +125,8 @@ class Relay:
 
     def close(self) -> HandedSockets:
         """Cut what is passed on, and return the listening sockets and the clients that wait."""
-        listening = [(asked, door.let_go()) for asked, door in self._doors]
-        self._doors = []
+        listening = [(asked, acceptor.let_go()) for asked, acceptor in self._acceptors]
+        self._acceptors = []
         clients = list(self._waiting.values())
         for task in list(self._waiting):
             task.cancel()
@@ -140,7 +140,7 @@ class Relay:
             if each.transport is not None:
                 each.transport.abort()
 
-    def _accepted(self, scheme: str, link: socket.socket) -> None:
+    def _accepted(self, scheme: str, client: socket.socket) -> None:
         full = len(self._waiting) + len(self._pairs) >= self._limit
         if full and not self._full:
             self._report(
@@ -149,39 +149,39 @@ class Relay:
                 "for each takes two of the files that the process may have (ulimit -Hn)",
             )
         self._full = full
-        address = _address(link)
+        address = _address(client)
         if full or address is None or not self.pending_logins.admits(address, self._report):
-            link.close()
+            client.close()
             return
         number = next(self._numbers)
         self.pending_logins.add(number, address)
-        task = self._loop.create_task(self._pass_on(scheme, link, number))
-        self._waiting[task] = scheme, link
+        task = self._loop.create_task(self._pass_on(scheme, client, number))
+        self._waiting[task] = scheme, client
         task.add_done_callback(lambda done: self._waited(done, number))
         self._watch.begin()
 
     def _let_go(self) -> bool:
         """Forget the clients that have left; True while others wait."""
-        for task, (_, link) in list(self._waiting.items()):
-            if has_left(link):
+        for task, (_, client) in list(self._waiting.items()):
+            if has_left(client):
                 del self._waiting[task]
                 task.cancel()
-                link.close()
+                client.close()
         return bool(self._waiting)
 
     def _waited(self, task: asyncio.Task[None], number: int) -> None:
         self._waiting.pop(task, None)
         self.pending_logins.remove(number)
 
-    async def _pass_on(self, scheme: str, link: socket.socket, number: int) -> None:
+    async def _pass_on(self, scheme: str, client: socket.socket, number: int) -> None:
         """Connect a client with the owner; close it if there is none for too long."""
         near, far = RelaySide(self._loop, self._pairs.discard), RelaySide(self._loop)
         pair(near, far)
         try:
             async with asyncio.timeout(self._seconds):
-                await self._reach(scheme, link, far)
+                await self._reach(scheme, client, far)
         except (TimeoutError, OSError):
-            link.close()
+            client.close()
             self._say_why(scheme)
             return
         except asyncio.CancelledError:
@@ -197,10 +197,10 @@ class Relay:
         self.pending_logins.remove(number)
         self._pairs.add(near)
         try:
-            await self._loop.connect_accepted_socket(lambda: near, link)
+            await self._loop.connect_accepted_socket(lambda: near, client)
         except OSError:
             self._pairs.discard(near)
-            link.close()
+            client.close()
             far.transport.abort()
             return
         if far.transport.is_closing():
@@ -227,7 +227,7 @@ class Relay:
                 "warning", f"clients that have waited for {self._seconds:g} s are closed: {why}"
             )
 
-    async def _reach(self, scheme: str, link: socket.socket, far: RelaySide) -> None:
+    async def _reach(self, scheme: str, client: socket.socket, far: RelaySide) -> None:
         """Connect to the owner as soon as there is one that answers."""
         pause = RELAY_RETRY_SECONDS
         while True:
@@ -235,12 +235,12 @@ class Relay:
             address = "" if self._owner is None else self._owner.addresses.get(scheme, "")
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(RELAY_CONNECT_SECONDS):
-                    if address and await self._connect(address, link, far):
+                    if address and await self._connect(address, client, far):
                         return
             await asyncio.sleep(pause)
             pause = min(2 * pause, 1.0)
 
-    async def _connect(self, address: str, link: socket.socket, far: RelaySide) -> bool:
+    async def _connect(self, address: str, client: socket.socket, far: RelaySide) -> bool:
         """Connect to an address; False if it has none that answers."""
         host, _, port = address.rpartition(":")
         found = await self._loop.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
@@ -248,7 +248,7 @@ class Relay:
             out = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             out.setblocking(False)
             try:
-                begin = _beginning(link, str(where[0]))
+                begin = _beginning(client, str(where[0]))
                 if begin:
                     out.bind((begin, 0))
                 await self._loop.sock_connect(out, where)
@@ -263,17 +263,17 @@ class Relay:
         return False
 
 
-def _beginning(link: socket.socket, target: str) -> str:
+def _beginning(client: socket.socket, target: str) -> str:
     """Return the address that a connection to the owner has to begin at; "" for any."""
-    if not _is_loopback(target) or _is_loopback(link.getpeername()[0]):
+    if not _is_loopback(target) or _is_loopback(client.getpeername()[0]):
         return ""
-    return str(link.getsockname()[0]).removeprefix("::ffff:")
+    return str(client.getsockname()[0]).removeprefix("::ffff:")
 
 
-def _address(link: socket.socket) -> str | None:
+def _address(client: socket.socket) -> str | None:
     """Return the address of a client; None if it has gone."""
     try:
-        return str(link.getpeername()[0]).removeprefix("::ffff:")
+        return str(client.getpeername()[0]).removeprefix("::ffff:")
     except OSError:
         return None
 

@@ -17,25 +17,25 @@ from harebell.server.disk.lock import DirectoryLock
 from harebell.server.postgresql.database import (
     Database,
     check_durability,
+    commit_guarantee,
     driver,
-    worth_of_commits,
 )
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import LogWriter
 from harebell.server.postgresql.owned_store import OwnedStore, empty_cache, note_claim, was_owner
 from harebell.server.postgresql.ownership import (
-    ROLL_SECONDS,
+    RUNNING_SECONDS,
     STANDBY,
     BrokerRow,
     Deposed,
+    LeaseWatch,
     Ownership,
-    Roll,
-    Seen,
-    Watch,
+    RunningBrokers,
+    StoreRow,
     claim,
     forget_node,
-    look,
     now,
+    read_store,
     report_node,
 )
 from harebell.server.postgresql.tables import Tables, is_first, is_later
@@ -90,7 +90,7 @@ class Standby:
         *,
         patient: bool = False,
     ) -> None:
-        self.seen: Seen | None = None
+        self.seen: StoreRow | None = None
         self.nodes: list[BrokerRow] = []
         self._address = self.trouble = ""
         self.looked: Callable[[], None] = lambda: None
@@ -111,8 +111,8 @@ class Standby:
         self._lock = DirectoryLock(config.data_dir)
         self._warn_of_local_messages()
         self._link: Connection[Any] | None = None
-        self._watch = Watch(node)
-        self._roll = Roll(max(ROLL_SECONDS, 2 * config.storage_lease_ms / _MS))
+        self._watch = LeaseWatch(node)
+        self._running = RunningBrokers(max(RUNNING_SECONDS, 2 * config.storage_lease_ms / _MS))
         self._namesakes: set[int] = set()
         self.ended = False
         self._pauses = 1
@@ -206,8 +206,8 @@ class Standby:
             self._noted_at = time.monotonic()
             node = self.database.node
             report_node(link, self._tables, node, self._address, STANDBY, __version__)
-            self.nodes = self._roll.call(link, self._tables)
-        seen = look(link, self._tables)
+            self.nodes = self._running.rows(link, self._tables)
+        seen = read_store(link, self._tables)
         asked = now()
         before, self.seen = self.seen, seen
         self._check_name(seen)
@@ -224,7 +224,7 @@ class Standby:
             return None
         return self._claim(link, seen)
 
-    def _check_name(self, seen: Seen) -> None:
+    def _check_name(self, seen: StoreRow) -> None:
         """Check that the owner is not another broker with the same name.
 
         Raises:
@@ -241,7 +241,7 @@ class Standby:
                 "that each broker of a store has a name of its own"
             )
 
-    def _claim(self, link: Connection[Any], seen: Seen) -> OwnedStore | None:
+    def _claim(self, link: Connection[Any], seen: StoreRow) -> OwnedStore | None:
         began = now()
         epoch = claim(link, self._tables, seen, self.database)
         if epoch is None:
@@ -270,7 +270,7 @@ class Standby:
                 self._check_schema(link)
                 self._tables.make(link)
                 if self.seen is None:
-                    self._report("info", worth_of_commits(link, self._config.durability))
+                    self._report("info", commit_guarantee(link, self._config.durability))
             except BaseException:
                 link.close()
                 raise

@@ -8,24 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.server.postgresql.owned_store import note_claim, was_owner
-from harebell.server.postgresql.ownership import DRAINED_SECONDS, Seen, Watch
+from harebell.server.postgresql.ownership import DRAINED_SECONDS, LeaseWatch, StoreRow
 
 LEASE_MS = 3_000
 
 
-def seen(beat: int, epoch: int = 1, *, released: bool = False) -> Seen:
-    return Seen(epoch, beat, released, "other", {}, LEASE_MS, "store", drained=False, successor="")
+def seen(beat: int, epoch: int = 1, *, released: bool = False) -> StoreRow:
+    return StoreRow(
+        epoch, beat, released, "other", {}, LEASE_MS, "store", drained=False, successor=""
+    )
 
 
 def test_a_store_is_claimed_after_a_whole_lease_of_silence() -> None:
-    watch = Watch("this")
+    watch = LeaseWatch("this")
     assert not watch.may_claim(seen(7), 100.0)
     assert not watch.may_claim(seen(7), 103.0)
     assert watch.may_claim(seen(7), 103.1)
 
 
 def test_a_renewal_and_a_claim_of_another_broker_begin_a_new_lease() -> None:
-    watch = Watch("this")
+    watch = LeaseWatch("this")
     watch.may_claim(seen(7), 100.0)
     assert not watch.may_claim(seen(8), 103.5)
     assert not watch.may_claim(seen(8), 106.0)
@@ -35,22 +37,22 @@ def test_a_renewal_and_a_claim_of_another_broker_begin_a_new_lease() -> None:
 
 
 def test_a_store_that_was_given_back_is_claimed_at_once() -> None:
-    assert Watch("this").may_claim(seen(7, released=True), 100.0)
+    assert LeaseWatch("this").may_claim(seen(7, released=True), 100.0)
 
 
 def test_a_store_that_was_drained_is_for_the_named_or_any_other_broker() -> None:
     drained = seen(7, released=True)._replace(drained=True)
-    assert Watch("this").may_claim(drained, 100.0)
-    assert not Watch("other").may_claim(drained, 100.0)
+    assert LeaseWatch("this").may_claim(drained, 100.0)
+    assert not LeaseWatch("other").may_claim(drained, 100.0)
     named = drained._replace(successor="third")
-    assert Watch("third").may_claim(named, 100.0)
-    watch = Watch("this")
+    assert LeaseWatch("third").may_claim(named, 100.0)
+    watch = LeaseWatch("this")
     assert not watch.may_claim(named, 100.0)
     assert watch.may_claim(named, 100.1 + DRAINED_SECONDS)
 
 
 def test_after_the_server_was_away_the_lease_is_waited_for_again() -> None:
-    watch = Watch("this")
+    watch = LeaseWatch("this")
     watch.may_claim(seen(7), 100.0)
     watch.forget()
     assert not watch.may_claim(seen(7), 200.0)
@@ -61,7 +63,7 @@ def test_after_the_server_was_away_the_lease_is_waited_for_again() -> None:
 def test_a_standby_never_claims_within_a_lease_of_the_last_renewal(
     looks: list[tuple[float, bool]],
 ) -> None:
-    watch = Watch("this")
+    watch = LeaseWatch("this")
     time, beat, renewed = 0.0, 0, 0.0
     for passed, renews in looks:
         time += passed

@@ -28,7 +28,7 @@ from harebell.server.disk.storage import decoded_table
 from harebell.server.postgresql.database import Database, driver
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import GENERATION_BYTES
-from harebell.server.postgresql.ownership import Ownership, Watch, claim, look, now
+from harebell.server.postgresql.ownership import LeaseWatch, Ownership, claim, now, read_store
 from harebell.server.postgresql.tables import Tables, is_first
 from harebell.store.definitions import NAME, read_definitions
 from harebell.store.journal.changes import END, SNAPSHOT, WRITE, Change, decode, encode
@@ -78,7 +78,7 @@ def into_postgresql(source: Path, url: str, schema: str) -> Copied:
         image = _image_of(source)
         with _speaking(database), database.connect() as link, link.transaction():
             tables.make(link)
-            seen = look(link, tables)
+            seen = read_store(link, tables)
             if seen.epoch or seen.beat:
                 raise StoreError(
                     f"the schema '{schema}' has a store already: name another one with --schema"
@@ -244,13 +244,13 @@ def _claimed(link: Connection[Any], tables: Tables, database: Database) -> Owner
     exists = link.execute("SELECT to_regclass(%s)", (f'"{tables.schema}".store',)).fetchone()
     if exists is None or exists[0] is None:
         raise StoreError(f"there is no store in the schema '{tables.schema}'")
-    watch = Watch(COPIER)
-    first = seen = look(link, tables)
+    watch = LeaseWatch(COPIER)
+    first = seen = read_store(link, tables)
     while not watch.may_claim(seen, now()):
         if seen.beat != first.beat or seen.epoch != first.epoch:
             raise StoreError(f"the broker '{seen.owner}' owns the store: stop it first")
         time.sleep(_LOOK_SECONDS)
-        seen = look(link, tables)
+        seen = read_store(link, tables)
     began = now()
     epoch = claim(link, tables, seen, database)
     if epoch is None:

@@ -29,8 +29,8 @@ from harebell.server.net.acceptor import bound
 from harebell.server.net.asked_address import asked_addresses, refused
 from harebell.server.net.handed_sockets import Claimed, EndedAsStandby, inherited
 from harebell.server.net.tls import StartError
-from harebell.server.postgresql.addresses import joined, reachable
-from harebell.server.postgresql.fence import AGAIN
+from harebell.server.postgresql.addresses import host_port, reachable
+from harebell.server.postgresql.fence import STANDBY_VARIABLE
 from harebell.server.postgresql.figures import cluster_rows, seen_figures
 from harebell.server.postgresql.relay import Owner, Relay
 from harebell.server.postgresql.standby import Standby
@@ -48,7 +48,7 @@ _OF_A_PROCESS = ("app", "config", "listeners", "logs")
 CLUSTER_STATUS = "cluster.status"
 
 
-class StandingBy:
+class StandbyService:
     """Waits until this broker owns its store, and serves clients and operators meanwhile.
 
     Args:
@@ -77,7 +77,9 @@ class StandingBy:
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._inherited = inherited(os.environ)
-        self._standby = Standby(config, node, number, report, patient=AGAIN in os.environ)
+        self._standby = Standby(
+            config, node, number, report, patient=STANDBY_VARIABLE in os.environ
+        )
         limit = max(1, shares(max_open())[1] // 2)
         self._relay = Relay(2 * config.storage_lease_ms / _MS, limit, report)
         pending = self._relay.pending_logins
@@ -251,7 +253,9 @@ class StandingBy:
         }
 
     def _shown(self) -> list[str]:
-        return [f"{scheme}://{joined(host, port)}" for scheme, host, port in self._relay.addresses]
+        return [
+            f"{scheme}://{host_port(host, port)}" for scheme, host, port in self._relay.addresses
+        ]
 
     def knows(self, name: Any) -> bool:
         """True if there is a command of that name."""

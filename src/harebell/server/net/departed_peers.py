@@ -27,8 +27,8 @@ def has_left(link: socket.socket) -> bool:
         return True
 
 
-class Watch:
-    """Looks again and again while clients wait.
+class DepartureWatch:
+    """Looks for clients that have left, again and again while any wait.
 
     Args:
         loop: the event loop.

@@ -10,9 +10,9 @@ from harebell.server.cluster.stores import FIRST, schema_of
 from harebell.server.postgresql.database import (
     Database,
     check_durability,
+    commit_guarantee,
     driver,
     missing_right,
-    worth_of_commits,
 )
 
 if TYPE_CHECKING:
@@ -56,5 +56,5 @@ def _examined(link: Connection[Any], database: Database) -> Finding:
     if missing:
         return Finding(_NAME, BAD, f"{database.shown}: {missing}")
     version = link.info.parameter_status("server_version") or ""
-    worth = worth_of_commits(link, database.durability)
+    worth = commit_guarantee(link, database.durability)
     return Finding(_NAME, GOOD, f"{database.shown} (version {version.split()[0]}): {worth}")

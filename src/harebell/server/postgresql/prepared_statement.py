@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from psycopg.sql import Composed
 
 
-class Prepared:
+class PreparedStatement:
     """A statement that changes rows.
 
     Args:
