@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harebell.server.cluster.local_clients import NAME
+from harebell.server.cluster.local_handover import NAME
 from harebell.server.control.client import ask_command
 from tests.patience import eventually
 from tests.running import RunningBroker

@@ -22,11 +22,11 @@ from harebell.__main__ import main
 from harebell.cli.verbs import serve
 from harebell.front.common.peer import Peer
 from harebell.server.app import App
-from harebell.server.cluster.handed_clients import clients_service
-from harebell.server.cluster.handing_over import SERVICE, HandingOver
+from harebell.server.cluster.client_handover import SERVICE, ClientHandover
+from harebell.server.cluster.handover_service import clients_service
 from harebell.server.cluster.link import ClusterListener
 from harebell.server.cluster.link_tls import LinkTls
-from harebell.server.cluster.local_clients import NAME, LocalClients, give
+from harebell.server.cluster.local_handover import NAME, LocalHandover, give
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.config import Config
 
@@ -80,10 +80,10 @@ def join(app: App, directory: FileDirectory, store: int) -> asyncio.Task[None]:
     tls = None if app.tls is None else LinkTls(app.tls)
     services = {SERVICE: clients_service(app.protocol_of)}
     listener = ClusterListener(services, directory.secret, tls, app.logger.write)
-    app.handing_over = HandingOver(directory, 3.0, 100, app.logger.write)
+    app.handing_over = ClientHandover(directory, 3.0, 100, app.logger.write)
     app.handing_over.give = given
     app.settings.elsewhere = elsewhere
-    LocalClients(app.config.data_dir / NAME, app.protocol_of, app.logger.write)
+    LocalHandover(app.config.data_dir / NAME, app.protocol_of, app.logger.write)
 
     async def listen() -> None:
         await listener.listen("127.0.0.1", 0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.admin.context import CommandRefused
 from harebell.base.names import did_you_mean
-from harebell.server.cluster.stores import FIRST
+from harebell.server.cluster.stores import FIRST_STORE
 from harebell.server.reloading import Running, set_key, unset_key
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class ClientService:
             CommandRefused: it is another one.
         """
         owned = self._app.storage.owned
-        number = FIRST if owned is None else owned.number
+        number = FIRST_STORE if owned is None else owned.number
         if store != number:
             raise CommandRefused(f"there is no store {store} here: this is store {number}")
 

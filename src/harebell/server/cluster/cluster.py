@@ -7,21 +7,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.errors import StoreError
 from harebell.server.cluster import stores
+from harebell.server.cluster.client_handover import SERVICE as CLIENTS
+from harebell.server.cluster.client_handover import ClientHandover
+from harebell.server.cluster.cluster_directory import (
+    CLUSTER_SCHEME,
+    FINGERPRINT,
+    ClusterDirectory,
+    View,
+)
 from harebell.server.cluster.command_links import SERVICE as COMMANDS
 from harebell.server.cluster.command_service import CommandService
 from harebell.server.cluster.commands import ClusterCommands
-from harebell.server.cluster.directory import CLUSTER_SCHEME, FINGERPRINT, Directory, View
 from harebell.server.cluster.event_sender import EventSender
 from harebell.server.cluster.event_service import EventService
 from harebell.server.cluster.event_wire import SERVICE as EVENTS
-from harebell.server.cluster.handed_clients import clients_service
-from harebell.server.cluster.handing_over import SERVICE as CLIENTS
-from harebell.server.cluster.handing_over import HandingOver
+from harebell.server.cluster.handover_service import clients_service
 from harebell.server.cluster.link import ClusterListener
 from harebell.server.cluster.link_tls import LinkTls
-from harebell.server.cluster.local_clients import NAME as CLIENTS_SOCKET
-from harebell.server.cluster.local_clients import LocalClients, give
-from harebell.server.cluster.stores import FIRST
+from harebell.server.cluster.local_handover import NAME as CLIENTS_SOCKET
+from harebell.server.cluster.local_handover import LocalHandover, give
+from harebell.server.cluster.stores import FIRST_STORE
 from harebell.server.cluster.users_copy import UsersCopy, take_over
 from harebell.server.net.tls import StartError
 from harebell.server.postgresql.addresses import reachable
@@ -91,13 +96,13 @@ class Cluster:
         context.vhost_names = lambda: self.directory.view.vhosts
         self._dispatcher = dispatcher
         self._tasks: set[asyncio.Task[None]] = set()
-        self.directory = Directory(
+        self.directory = ClusterDirectory(
             owned.database, config.storage_schema, config.storage_stores, owned.number, context.log
         )
         self.directory.changed = self._changed
         self._copy = UsersCopy(context.users, self.directory.write_users)
         self._listener: ClusterListener | None = None
-        self._local: LocalClients | None = None
+        self._local: LocalHandover | None = None
         self._service: CommandService | None = None
         self._sent: ClusterCommands | None = None
         self._events: EventService | EventSender | None = None
@@ -126,7 +131,7 @@ class Cluster:
         if directory.stores > 1:
             self._pass_clients_on()
         await self._listen()
-        if directory.number != FIRST:
+        if directory.number != FIRST_STORE:
             self._events = EventSender(
                 directory, broker.events, broker.log, self._owned.node, self._app.logger.write
             )
@@ -150,7 +155,7 @@ class Cluster:
         """Open the cluster port."""
         app = self._app
         services = {CLIENTS: clients_service(app.protocol_of), COMMANDS: self._commands().serve}
-        if self.directory.number == FIRST:
+        if self.directory.number == FIRST_STORE:
             broker = self._context.broker
             events = EventService(broker.events, broker.log, app.flush_soon, app.logger.write)
             self._events = events
@@ -180,14 +185,14 @@ class Cluster:
     def _pass_clients_on(self) -> None:
         app = self._app
         app.settings.elsewhere = self.directory.is_elsewhere
-        over = app.handing_over = HandingOver(
+        over = app.handing_over = ClientHandover(
             self.directory,
             2 * app.config.storage_lease_ms / _MS,
             max(1, app.max_connections // 2),
             app.logger.write,
         )
         over.give = self._give
-        self._local = LocalClients(
+        self._local = LocalHandover(
             app.config.data_dir / CLIENTS_SOCKET, app.protocol_of, app.logger.write
         )
 
@@ -196,8 +201,8 @@ class Cluster:
         owner = self.directory.view.owners.get(store)
         if owner is None or owner.broker != self._owned.node:
             return False
-        directory = stores.data_dir_of(self._app.config.data_dir, self.directory.number, store)
-        return give(directory / CLIENTS_SOCKET, peer, transport, sent)
+        data_dir = stores.data_dir_of(self._app.config.data_dir, self.directory.number, store)
+        return give(data_dir / CLIENTS_SOCKET, peer, transport, sent)
 
     def addresses(self) -> dict[str, str]:
         """Return where clients and the other brokers reach this one, by scheme."""
@@ -238,12 +243,12 @@ class Cluster:
         Raises:
             StoreError: the database cannot be used.
         """
-        if self.directory.number == FIRST:
+        if self.directory.number == FIRST_STORE:
             await self._copy.renew()
 
     async def _changed(self, view: View) -> None:
         """Take over the users of store 1."""
-        if self.directory.number != FIRST:
+        if self.directory.number != FIRST_STORE:
             await self._dispatcher.run(lambda: take_over(view.users, self._context))
 
     async def _register(self, vhost: str) -> None:

@@ -25,7 +25,7 @@ from harebell.server.cluster.command_links import CommandLink, CommandLinks
 from harebell.server.cluster.command_wire import Actor, Allowed, Reply, Request, refusal_of
 
 if TYPE_CHECKING:
-    from harebell.server.cluster.contract import StoreDirectory
+    from harebell.server.cluster.store_directory import StoreDirectory
     from harebell.server.cluster.stores import ClusterAddress
 
 _DEFINITIONS = "definitions"

@@ -31,7 +31,7 @@ from harebell.server.http.by_name import check_rights
 if TYPE_CHECKING:
     from harebell.admin.command import Command
     from harebell.server.cluster.commands import ClusterCommands
-    from harebell.server.cluster.contract import StoreDirectory
+    from harebell.server.cluster.store_directory import StoreDirectory
 
 
 class CommandService:

@@ -30,6 +30,7 @@ from harebell.base.errors import ErrorKind, HarebellError
 from harebell.base.limits import CLUSTER_ANSWER_BYTES, HTTP_CHUNK_BYTES
 
 _UNAVAILABLE = "unavailable"
+_UNAUTHORISED = 401
 
 
 class Actor(msgspec.Struct, omit_defaults=True):
@@ -112,9 +113,6 @@ def refused(error: Exception) -> dict[str, Any]:
     if getattr(error, "status", 0) == _UNAUTHORISED:
         kind = ErrorKind.ACCESS_REFUSED
     return {**found, "kind": kind.name if isinstance(kind, ErrorKind) else ""}
-
-
-_UNAUTHORISED = 401
 
 
 def refusal_of(reply: Reply) -> HarebellError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from harebell.admin.context import CheckFailed, CommandRefused, Unavailable
+from harebell.admin.context import CheckFailed, CommandRefused, Unavailable, checked_name
 from harebell.admin.merging import NEEDS_ALL, merged, merged_failure
 from harebell.admin.place import (
     ANYWHERE,
@@ -29,22 +29,22 @@ from harebell.admin.place import (
     STORE,
 )
 from harebell.base.errors import ErrorKind, HarebellError
-from harebell.base.limits import CLUSTER_COPY_SECONDS, STORAGE_STORES
+from harebell.base.limits import CLUSTER_COPY_SECONDS, STORAGE_STORES, VHOST_NAME_BYTES
 from harebell.base.slices import Slices, consumed
 from harebell.model.events import TOOL_USER
 from harebell.server.cluster.call import Call
 from harebell.server.cluster.command_caller import CommandCaller, RemoteRows
-from harebell.server.cluster.importing import imported
+from harebell.server.cluster.definitions_import import import_parts
+from harebell.server.cluster.stores import FIRST_STORE
 from harebell.server.json_rows import rows_of
 from harebell.server.sliced_json import decoded
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command
     from harebell.admin.context import AdminContext
-    from harebell.server.cluster.contract import StoreDirectory
+    from harebell.server.cluster.store_directory import StoreDirectory
     from harebell.server.control.dispatcher import Dispatcher
 
-_FIRST_STORE = 1
 _T = TypeVar("_T")
 
 
@@ -118,7 +118,7 @@ class ClusterCommands:
             # That of a vhost which does not exist is refused here.
             return (yield from self.at(self._directory.store_of(vhost) or own, call, vhost))
         if place in (FIRST, SHARED):
-            return (yield from self.at(_FIRST_STORE, call))
+            return (yield from self.at(FIRST_STORE, call))
         if place == STORE:
             return (yield from self.at(self._checked(arguments["store"]), call))
         if place == EVERYWHERE:
@@ -126,7 +126,7 @@ class ClusterCommands:
         if place == ANYWHERE:
             return (yield from self._anywhere(call))
         if place == IN_PARTS:
-            return (yield from imported(self, self._directory, call))
+            return (yield from import_parts(self, self._directory, call))
         return (yield from self.here(command, context, arguments))
 
     def _checked(self, store: int) -> int:
@@ -135,7 +135,7 @@ class ClusterCommands:
         Raises:
             CommandRefused: there is no such store.
         """
-        if not _FIRST_STORE <= store < _FIRST_STORE + self._directory.stores:
+        if not FIRST_STORE <= store < FIRST_STORE + self._directory.stores:
             raise CommandRefused(
                 f"there is no store {store}: the cluster has {self._directory.stores}",
                 ErrorKind.NOT_FOUND,
@@ -147,7 +147,7 @@ class ClusterCommands:
     ) -> Slices[Any]:
         """Run a command in this process."""
         shared = command.place in (SHARED, IN_PARTS) and not command.vhost_of(arguments)
-        if shared and self._directory.number == _FIRST_STORE:
+        if shared and self._directory.number == FIRST_STORE:
             self.changes += 1
         return (yield from rows_of(command.run(context, **arguments)))
 
@@ -224,7 +224,7 @@ class ClusterCommands:
         known = self._directory.store_of(vhost)
         if known is None:
             # Refuse what no owner would do before a store is chosen.
-            _check_name(vhost)
+            checked_name(vhost, "vhost", VHOST_NAME_BYTES)
         wanted = call.arguments.get("store")
         if wanted is not None:
             self._checked(wanted)
@@ -253,7 +253,7 @@ class ClusterCommands:
     # --- several places ---------------------------------------------------------------------------
 
     def _others(self) -> Iterator[int]:
-        for store in range(_FIRST_STORE, _FIRST_STORE + self._directory.stores):
+        for store in range(FIRST_STORE, FIRST_STORE + self._directory.stores):
             if store != self._directory.number:
                 yield store
 
@@ -326,13 +326,6 @@ class ClusterCommands:
         for store in self._away.difference(away):
             self._away.discard(store)
             self._log("info", f"lists have the rows of store {store} again")
-
-
-def _check_name(vhost: str) -> None:
-    from harebell.admin.context import checked_name
-    from harebell.base.limits import VHOST_NAME_BYTES
-
-    checked_name(vhost, "vhost", VHOST_NAME_BYTES)
 
 
 def _if_missing(error: HarebellError) -> HarebellError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harebell.admin.context import CommandRefused
 from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
-from harebell.server.cluster.stores import FIRST, data_dir_of
+from harebell.server.cluster.stores import FIRST_STORE, data_dir_of
 from harebell.server.control.client import ControlError, ask_command, ask_overview
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ async def drain(
     Raises:
         CommandRefused: a store stays; the text says which, and why.
     """
-    every = range(FIRST, FIRST + config.storage_stores)
+    every = range(FIRST_STORE, FIRST_STORE + config.storage_stores)
     wanted = every if store is None else (store,)
     if store is not None and store not in every:
         raise CommandRefused(f"there is no store {store}: the cluster has {len(every)}")
@@ -45,12 +45,12 @@ async def drain(
     for number in wanted:
         if number == own:
             continue
-        directory = data_dir_of(config.data_dir, own, number)
+        data_dir = data_dir_of(config.data_dir, own, number)
         try:
-            overview = await asyncio.to_thread(ask_overview, directory, CONTROL_TIMEOUT_SECONDS)
+            overview = await asyncio.to_thread(ask_overview, data_dir, CONTROL_TIMEOUT_SECONDS)
             if store is None and overview["state"] != _OWNER:
                 continue
-            await asyncio.to_thread(ask_command, directory, DRAIN, {"store": number})
+            await asyncio.to_thread(ask_command, data_dir, DRAIN, {"store": number})
             given += 1
         except ControlError as error:
             refused.append(f"store {number}: {error}")

@@ -22,12 +22,12 @@ from harebell.model.events import Events, without_tables
 from harebell.model.log_exchange import LogExchange
 from harebell.server.cluster.event_wire import BEGIN, EVENTS, LINES, SERVICE, Record, encoded
 from harebell.server.cluster.link import open_link, streams
-from harebell.server.cluster.stores import FIRST, ClusterAddress
+from harebell.server.cluster.stores import FIRST_STORE, ClusterAddress
 
 if TYPE_CHECKING:
-    from harebell.server.cluster.contract import StoreDirectory
+    from harebell.server.cluster.store_directory import StoreDirectory
 
-_MANY_OCTETS = 64
+_READ_BYTES = 64
 
 
 class EventSender:
@@ -126,7 +126,7 @@ class EventSender:
 
     async def _run(self) -> None:
         while True:
-            address = self._directory.address_of(FIRST)
+            address = self._directory.address_of(FIRST_STORE)
             if address is not None:
                 await self._serve(address)
             await asyncio.sleep(CLUSTER_EVENTS_AGAIN_SECONDS)
@@ -142,10 +142,10 @@ class EventSender:
         writer.write(BEGIN)
         sending = self._loop.create_task(self._send(writer))
         try:
-            while self._directory.address_of(FIRST) == address and not sending.done():
+            while self._directory.address_of(FIRST_STORE) == address and not sending.done():
                 try:
                     async with asyncio.timeout(CLUSTER_EVENTS_AGAIN_SECONDS):
-                        data = await reader.read(_MANY_OCTETS)
+                        data = await reader.read(_READ_BYTES)
                 except TimeoutError:
                     continue
                 if not data:

@@ -1,13 +1,13 @@
 """Events and log lines on their way to the owner of store 1, which has the exchanges for them.
 
     owner of another store                                owner of store 1
-    1 octet: the caller sends first                  -->
-                                                     <--  1 octet: what is bound there
+    1 byte: the caller sends first                  -->
+                                                     <--  1 byte: what is bound there
     size(4) kind(1) key length(1) key headers body   -->
     size(4) kind(1) ...                              -->
-                                                     <--  1 octet, when that has changed
+                                                     <--  1 byte, when that has changed
 
-The octet is a sum: EVENTS if something is bound to the event exchange, LINES if something is bound
+The byte is a sum: EVENTS if something is bound to the event exchange, LINES if something is bound
 to the log exchange. Headers are a field table of AMQP 0-9-1; the kind is EVENTS or LINES.
 """
 

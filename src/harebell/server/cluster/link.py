@@ -4,7 +4,7 @@ r"""Connections between the brokers of a cluster, at the cluster port.
     harebell-cluster 1 <nonce>\n                               -->
                                <--  <nonce> <proof> {"service": "amqp", ...}\n
     <proof>\n                                                  -->
-                               <--  octets of the service, both ways  -->
+                               <--  bytes of the service, both ways  -->
 
 Nonces are 32 hexadecimal digits, proofs are HMAC-SHA256 in hexadecimal digits:
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from harebell.server.cluster.stores import FIRST, data_dir_of
+from harebell.server.cluster.stores import FIRST_STORE, data_dir_of
 
 if TYPE_CHECKING:
     from harebell.server.config import Config
@@ -24,15 +24,15 @@ def config_of(config: Config, number: int) -> Config:
     config = replace(
         config, memory_high_watermark=config.memory_high_watermark / config.storage_stores
     )
-    if number == FIRST:
+    if number == FIRST_STORE:
         return config
     from harebell.server.metrics.serving import port_of
 
-    port, after = port_of(config), number - FIRST
+    port, after = port_of(config), number - FIRST_STORE
     tls_port = config.metrics_tls_port
     return replace(
         config,
-        data_dir=data_dir_of(config.data_dir, FIRST, number),
+        data_dir=data_dir_of(config.data_dir, FIRST_STORE, number),
         metrics_port=port + after if port else 0,
         metrics_tls_port=tls_port + after if tls_port else tls_port,
         storage_cluster_port=config.storage_cluster_port and config.storage_cluster_port + after,

@@ -19,7 +19,7 @@ DIRECTORY = "stores"
 PARENT = "_HAREBELL_SUPERVISOR"
 """The variable with the number of the supervisor's process."""
 _PR_SET_PDEATHSIG = 1
-FIRST = 1
+FIRST_STORE = 1
 """The store with the users, and with the tables that all stores share."""
 
 
@@ -39,7 +39,7 @@ class ClusterAddress(NamedTuple):
 
 def number_of(environ: Mapping[str, str]) -> int:
     """Return the store of this process."""
-    return int(environ.get(VARIABLE, FIRST))
+    return int(environ.get(VARIABLE, FIRST_STORE))
 
 
 def end_with_supervisor(environ: Mapping[str, str]) -> None:
@@ -61,7 +61,7 @@ def schema_of(base: str, number: int) -> str:
         base: the schema of the configuration.
         number: of the store.
     """
-    return base if number == FIRST else f"{base}_{number}"
+    return base if number == FIRST_STORE else f"{base}_{number}"
 
 
 def data_dir_of(own: Path, number: int, wanted: int) -> Path:
@@ -72,5 +72,5 @@ def data_dir_of(own: Path, number: int, wanted: int) -> Path:
         number: the store of this process.
         wanted: the store of the other one.
     """
-    root = own if number == FIRST else own.parent.parent
-    return root if wanted == FIRST else root / DIRECTORY / str(wanted)
+    root = own if number == FIRST_STORE else own.parent.parent
+    return root if wanted == FIRST_STORE else root / DIRECTORY / str(wanted)

@@ -117,7 +117,7 @@ class Supervisor:
             loop.add_signal_handler(number, self._ending.set)
         loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         directory = Path(tempfile.mkdtemp(prefix="harebell-"))
-        numbers = range(stores.FIRST, stores.FIRST + self._config.storage_stores)
+        numbers = range(stores.FIRST_STORE, stores.FIRST_STORE + self._config.storage_stores)
         try:
             self._processes = [_Process(number, directory) for number in numbers]
             async with asyncio.TaskGroup() as group:
@@ -220,7 +220,7 @@ class Supervisor:
         environ[stores.VARIABLE] = str(process.number)
         environ[stores.PARENT] = str(os.getpid())
         self._handed.bequeath(environ)
-        first = process.number == stores.FIRST
+        first = process.number == stores.FIRST_STORE
         process.running = await asyncio.create_subprocess_exec(
             sys.executable,
             *sys.orig_argv[1:],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from psycopg import errors, sql
 
-from harebell.server.cluster.stores import FIRST, schema_of
+from harebell.server.cluster.stores import FIRST_STORE, schema_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -71,7 +71,7 @@ class ClusterTables:
 
     def __init__(self, base: str, stores: int) -> None:
         self._base = base
-        self._numbers = range(FIRST, FIRST + stores)
+        self._numbers = range(FIRST_STORE, FIRST_STORE + stores)
         self.channel = f"{base}_cluster"
         parts = sql.SQL(" UNION ALL ").join(
             sql.SQL(
@@ -89,7 +89,7 @@ class ClusterTables:
         return sql.SQL(text).format(
             cluster=sql.Identifier(self._base, "cluster"),
             vhost=sql.Identifier(self._base, "vhost"),
-            store=self._store(FIRST),
+            store=self._store(FIRST_STORE),
         )
 
     def make(self, link: Connection[Any]) -> None:

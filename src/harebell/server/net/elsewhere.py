@@ -1,6 +1,6 @@
 """What the connections of clients need of other stores, if the broker is in a cluster of several.
 
-`harebell.server.cluster.handing_over` and `harebell.server.cluster.recording` do it.
+`harebell.server.cluster.client_handover` and `harebell.server.cluster.recorder` do it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RecordedProtocol(Protocol):
 
 
 class Elsewhere(Protocol):
-    """Passes clients on to the owners of their vhosts: see `HandingOver`."""
+    """Passes clients on to the owners of their vhosts: see `ClientHandover`."""
 
     @property
     def connections(self) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
 from harebell.base.finding import BAD, GOOD, Finding
-from harebell.server.cluster.stores import FIRST, schema_of
+from harebell.server.cluster.stores import FIRST_STORE, schema_of
 from harebell.server.postgresql.database import (
     Database,
     check_durability,
@@ -31,7 +31,7 @@ def examine_storage(config: Config) -> Finding:
     """
     database = Database(
         config.storage,
-        schema_of(config.storage_schema, FIRST),
+        schema_of(config.storage_schema, FIRST_STORE),
         config.storage_lease_ms,
         "doctor",
         config.durability,

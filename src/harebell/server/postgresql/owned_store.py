@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import StoreError
 from harebell.base.histogram import Histogram
 from harebell.base.osfs import OsFiles
-from harebell.server.cluster.stores import FIRST
+from harebell.server.cluster.stores import FIRST_STORE
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.figures import cluster_rows
@@ -71,7 +71,7 @@ class OwnedStore:
     @property
     def has_users(self) -> bool:
         """Whether the users of the cluster are in this store."""
-        return self.number == FIRST
+        return self.number == FIRST_STORE
 
     def open(
         self,

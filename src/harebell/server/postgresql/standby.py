@@ -12,7 +12,7 @@ from harebell import __version__
 from harebell.base.errors import StoreError
 from harebell.base.limits import STANDBY_LOOK_SECONDS
 from harebell.base.osfs import OsFiles
-from harebell.server.cluster.stores import FIRST, schema_of
+from harebell.server.cluster.stores import FIRST_STORE, schema_of
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.postgresql.database import (
     Database,
@@ -285,7 +285,7 @@ class Standby:
         """
         schema = self.database.schema
         base, _, number = schema.rpartition("_")
-        if self._number != FIRST:
+        if self._number != FIRST_STORE:
             wrong = is_first(link, schema)
             what = f"store {self._number} of this cluster, and storage_schema of another one"
         else:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from harebell import __version__
 from harebell.admin.context import CommandRefused
-from harebell.server.cluster.directory import Directory
+from harebell.server.cluster.cluster_directory import ClusterDirectory
 from harebell.server.cluster.draining import DRAIN, drain
-from harebell.server.cluster.from_standby import CommandsFromStandby
-from harebell.server.cluster.local_clients import takes_clients
-from harebell.server.cluster.stores import FIRST, data_dir_of
+from harebell.server.cluster.local_handover import takes_clients
+from harebell.server.cluster.standby_commands import CommandsFromStandby
+from harebell.server.cluster.stores import FIRST_STORE, data_dir_of
 from harebell.server.control import server as control_server
 from harebell.server.file_limits import max_open, shares
 from harebell.server.http.listening import bound_for, is_installed, open_listener
@@ -86,7 +86,7 @@ class StandbyService:
         pending.limit = config.unauthenticated_connection_max
         pending.max_per_address = config.unauthenticated_connection_max_per_address
         self._commands = CommandsFromStandby(
-            lambda: Directory(
+            lambda: ClusterDirectory(
                 self._standby.database, config.storage_schema, config.storage_stores, number, report
             )
         )
@@ -152,7 +152,7 @@ class StandbyService:
         config = self._config
         return any(
             takes_clients(data_dir_of(config.data_dir, self._number, store))
-            for store in range(FIRST, FIRST + config.storage_stores)
+            for store in range(FIRST_STORE, FIRST_STORE + config.storage_stores)
             if store != self._number
         )
 

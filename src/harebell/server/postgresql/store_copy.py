@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harebell import __version__
 from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
-from harebell.server.cluster.stores import FIRST, schema_of
+from harebell.server.cluster.stores import FIRST_STORE, schema_of
 from harebell.server.cluster.tables import ClusterTables
 from harebell.server.disk.lock import NAME as LOCK
 from harebell.server.disk.lock import DirectoryLock
@@ -128,8 +128,8 @@ def _elsewhere(link: Connection[Any], schema: str) -> tuple[str, ...]:
     """Return the schemas of other stores that have vhosts, if this one is store 1."""
     if not is_first(link, schema):
         return ()
-    vhosts = ClusterTables(schema, FIRST).vhosts(link)
-    return tuple(schema_of(schema, each) for each in sorted(set(vhosts.values()) - {FIRST}))
+    vhosts = ClusterTables(schema, FIRST_STORE).vhosts(link)
+    return tuple(schema_of(schema, each) for each in sorted(set(vhosts.values()) - {FIRST_STORE}))
 
 
 @contextlib.contextmanager

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harebell.front.common.peer import Peer, TlsSession
-from harebell.server.cluster.handed_clients import peer_of
-from harebell.server.cluster.handing_over import header_of
+from harebell.server.cluster.client_handover import header_of
+from harebell.server.cluster.handover_service import peer_of
 from harebell.server.cluster.link import LinkError
 
 PLAIN = Peer("192.0.2.1", 4711, host="192.0.2.2", host_port=5672)

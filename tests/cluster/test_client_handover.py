@@ -29,7 +29,7 @@ from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
 from harebell.client.url import VERSIONS
 from harebell.front.common.peer import Peer
-from harebell.server.cluster.handing_over import header_of
+from harebell.server.cluster.client_handover import header_of
 from harebell.server.cluster.link import open_link, streams
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.control.client import ask_command

@@ -2,7 +2,7 @@
 
     client ---> this broker ---> the cluster port of the owner
             until connection.open: Recorder
-            then: what the client has sent, and everything after it, octet for octet
+            then: what the client has sent, and everything after it, byte for byte
 
 The front decides that a client is handed over. Reading from it stops then, until the owner has it.
 A connection is cut when another broker owns the store: the client connects again.
@@ -22,14 +22,14 @@ from harebell.base.limits import (
 )
 from harebell.front.common.peer import Peer
 from harebell.server.cluster.link import Header, LinkError, attach, open_link
-from harebell.server.cluster.recording import Recorder
+from harebell.server.cluster.recorder import Recorder
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.net.departed_peers import DepartureWatch, has_left
 from harebell.server.net.elsewhere import RecordedProtocol
 from harebell.server.net.relay_side import RelaySide, pair
 
 SERVICE = "amqp"
-"""What serves handed over clients: see `harebell.server.cluster.handed_clients`."""
+"""What serves handed over clients: see `harebell.server.cluster.handover_service`."""
 
 
 class Owners(Protocol):
@@ -50,7 +50,7 @@ class _Unreachable(Exception):
     """The owner may not get this client; the text says why."""
 
 
-class HandingOver:
+class ClientHandover:
     """The clients of one broker whose vhosts are in other stores.
 
     Args:

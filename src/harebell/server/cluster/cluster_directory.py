@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harebell.base.errors import StoreError
 from harebell.base.limits import CLUSTER_KNOWN_SECONDS, CLUSTER_LOAD_SECONDS, CLUSTER_LOOK_SECONDS
-from harebell.server.cluster.stores import FIRST, ClusterAddress
+from harebell.server.cluster.stores import FIRST_STORE, ClusterAddress
 from harebell.server.cluster.tables import ClusterTables, OwnerRow
 from harebell.server.postgresql.database import Database, driver
 
@@ -52,7 +52,7 @@ class View(NamedTuple):
     users: str = ""
 
 
-class Directory:
+class ClusterDirectory:
     """Knows the cluster, and changes the tables that its stores share.
 
     Args:
@@ -199,7 +199,7 @@ class Directory:
         self._users = users
 
     def _lightest(self) -> int:
-        counts = dict.fromkeys(range(FIRST, FIRST + self.stores), 0)
+        counts = dict.fromkeys(range(FIRST_STORE, FIRST_STORE + self.stores), 0)
         for at in self.view.vhosts.values():
             counts[at] = counts.get(at, 0) + 1
         owners = self.view.owners
@@ -210,7 +210,7 @@ class Directory:
             share = 0.0 if owner is None else round(owner.load, 1)
             return owner is None or not owner.serves, share, counts[store], store
 
-        return min(range(FIRST, FIRST + self.stores), key=busy)
+        return min(range(FIRST_STORE, FIRST_STORE + self.stores), key=busy)
 
     async def _change(self, work: Callable[[Connection[Any]], _T]) -> _T:
         """Change the shared tables, and wait until the owners that serve know it."""

@@ -14,12 +14,12 @@ from harebell.admin.catalog import DEFINITIONS
 from harebell.admin.context import CommandRefused, Unavailable
 from harebell.base.errors import HarebellError
 from harebell.base.slices import Slices
+from harebell.server.cluster.stores import FIRST_STORE
 
 if TYPE_CHECKING:
     from harebell.server.cluster.call import Call
-    from harebell.server.cluster.contract import StoreDirectory
+    from harebell.server.cluster.store_directory import StoreDirectory
 
-_FIRST_STORE = 1
 _SHARED = ("users", "global_parameters")
 """Sections that the owner of store 1 takes in, and all others get from it."""
 _VHOSTS = "vhosts"
@@ -46,7 +46,7 @@ class Parts(Protocol):
         """Return the store of a vhost, which is chosen if the vhost is a new one."""
 
 
-def imported(commands: Parts, directory: StoreDirectory, call: Call) -> Slices[Any]:
+def import_parts(commands: Parts, directory: StoreDirectory, call: Call) -> Slices[Any]:
     """Run `definitions.import` or `definitions.try` on a document with entries of all vhosts.
 
     Args:
@@ -62,7 +62,7 @@ def imported(commands: Parts, directory: StoreDirectory, call: Call) -> Slices[A
     own = directory.number
     shared = {name: document[name] for name in _SHARED if name in document}
     parts = yield from _parts(document, directory)
-    for store in {*parts, *([_FIRST_STORE] if shared else [])} - {own}:
+    for store in {*parts, *([FIRST_STORE] if shared else [])} - {own}:
         if directory.address_of(store) is None:
             raise Unavailable(f"store {store} has no owner now, and nothing was imported")
     trial = call._replace(command=DEFINITIONS.commands[_TRY])
@@ -77,7 +77,7 @@ def imported(commands: Parts, directory: StoreDirectory, call: Call) -> Slices[A
     try:
         if shared:
             first = {**_about(document), **shared}
-            answers.append((yield from commands.durably(_FIRST_STORE, _with(call, first))))
+            answers.append((yield from commands.durably(FIRST_STORE, _with(call, first))))
             done.append("users and global parameters")
         yield from _place(commands, document)
         for store, part in (yield from _parts(document, directory)).items():

@@ -1,4 +1,4 @@
-"""Give a client to the owner of its vhost on the same machine: its socket, not its octets.
+"""Give a client to the owner of its vhost on the same machine: its socket, not its bytes.
 
 Every process of a machine has a datagram socket in its data directory. One message has the client,
 what it has sent since the protocol header, and its connected socket (SCM_RIGHTS). So a client that
@@ -30,8 +30,8 @@ from harebell.base.limits import (
     LOCAL_CLIENT_GONE_SECONDS,
     LOCAL_CLIENT_SIGN_SECONDS,
 )
-from harebell.server.cluster.handed_clients import ProtocolOf, peer_of
-from harebell.server.cluster.handing_over import header_of
+from harebell.server.cluster.client_handover import header_of
+from harebell.server.cluster.handover_service import ProtocolOf, peer_of
 from harebell.server.cluster.link import attach
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def takes_clients(data_dir: Path) -> bool:
     return abs(time.time() - signed) < LOCAL_CLIENT_GONE_SECONDS
 
 
-class LocalClients:
+class LocalHandover:
     """Takes clients from the other processes of this machine.
 
     Args:

@@ -1,4 +1,4 @@
-"""What commands need to know of the cluster; `harebell.server.cluster.directory` knows it."""
+"""What commands need to know of the cluster: the part of `ClusterDirectory` that they use."""
 
 from __future__ import annotations
 

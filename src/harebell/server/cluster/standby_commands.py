@@ -12,7 +12,7 @@ from harebell.server.control.client import AWAY
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command
-    from harebell.server.cluster.directory import Directory
+    from harebell.server.cluster.cluster_directory import ClusterDirectory
 
 
 class CommandsFromStandby:
@@ -24,9 +24,9 @@ class CommandsFromStandby:
         make: returns the directory of the cluster, which is not started yet.
     """
 
-    def __init__(self, make: Callable[[], Directory]) -> None:
+    def __init__(self, make: Callable[[], ClusterDirectory]) -> None:
         self._make = make
-        self._directory: Directory | None = None
+        self._directory: ClusterDirectory | None = None
         self._caller: CommandCaller | None = None
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class CommandsFromStandby:
             return {"ok": True, "rows": answer}
         return {"ok": True, "answer": answer, **({AWAY: away} if away else {})}
 
-    async def _known(self) -> Directory:
+    async def _known(self) -> ClusterDirectory:
         if self._directory is None:
             directory = self._make()
             await directory.start()

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from harebell.base.errors import StoreError
-from harebell.server.cluster.directory import CLUSTER_SCHEME, Directory, View
+from harebell.server.cluster.cluster_directory import CLUSTER_SCHEME, ClusterDirectory, View
 from harebell.server.cluster.stores import schema_of
 from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.ownership import claim, read_store
@@ -39,7 +39,7 @@ class Owner:
             if serves:
                 address = f'{{"{CLUSTER_SCHEME}": "127.0.0.1:{store}"}}'
                 link.execute(tables.statement("UPDATE {store} SET addresses = %s"), (address,))
-        self.directory = Directory(database, BASE, stores, store, lambda _level, _line: None)
+        self.directory = ClusterDirectory(database, BASE, stores, store, lambda _level, _line: None)
 
     async def start(self) -> None:
         """Begin to follow the cluster."""
@@ -47,7 +47,9 @@ class Owner:
 
 
 @asynccontextmanager
-async def _owners(url: str, **settings: bool) -> AsyncIterator[tuple[Directory, Directory]]:
+async def _owners(
+    url: str, **settings: bool
+) -> AsyncIterator[tuple[ClusterDirectory, ClusterDirectory]]:
     made = [Owner(url, store, **settings) for store in (1, 2)]
     async with AsyncExitStack() as stack:
         for each in made:
@@ -221,7 +223,7 @@ def test_an_owner_that_was_deposed_does_not_change_the_users(url: str) -> None:
 def test_a_cluster_that_cannot_be_read_is_said_so(url: str) -> None:
     async def play() -> None:
         database = Database(url, BASE, 500, "broker", "fsync")
-        directory = Directory(database, BASE, 1, 1, lambda _level, _line: None)
+        directory = ClusterDirectory(database, BASE, 1, 1, lambda _level, _line: None)
         # Nobody has made the schema.
         with pytest.raises(StoreError, match="the tables of the cluster cannot be read"):
             await directory.start()
