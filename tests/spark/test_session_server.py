@@ -78,7 +78,11 @@ def test_a_server_is_started_once_used_by_statements_and_ends_when_told(
     assert found[0]["pid"] == found[1]["pid"]
     assert sorted(each["started_now"] for each in found) == [False, True]
     assert desk.run("spark", "start").stdout.startswith("Spark server runs already: sc://localhost")
+    other = desk.run("spark", "start", "--master", "local[9]")
+    assert "runs its tasks on local[" in other.stderr, other.stderr
+    assert other.stderr.endswith("not on local[9]; run `harebell spark stop` first\n")
     directory = desk.runtime / "harebell"
+    assert (directory / "spark.log").read_text() == "", "nothing is printed at a start"
     assert directory.stat().st_mode & 0o777 == 0o700
     assert (directory / "spark.json").stat().st_mode & 0o777 == 0o600
     asked = desk.run("sql", f"SELECT CAST(value AS STRING) AS body FROM queue('{queue}')")
@@ -124,6 +128,50 @@ def test_a_server_that_nobody_uses_ends_and_one_that_died_is_not_found(desk: Des
     os.kill(second["pid"], signal.SIGKILL)
     assert eventually(lambda: desk.run("spark", "status").returncode == 1, PATIENCE_S)
     assert (desk.runtime / "harebell" / "spark.json").exists()
+
+
+def test_a_server_that_cannot_be_found_any_more_ends_and_another_one_takes_its_place(
+    desk: Desk,
+) -> None:
+    first = json.loads(desk.start().communicate(timeout=PATIENCE_S)[0])
+    record = desk.runtime / "harebell" / "spark.json"
+    record.write_text("{")
+    broken = desk.run("spark", "stop")
+    assert broken.returncode == 1
+    assert broken.stderr.endswith("; remove it\n")
+    record.unlink()
+    second = json.loads(desk.start().communicate(timeout=PATIENCE_S)[0])
+    assert second["pid"] != first["pid"]
+    assert not Path(f"/proc/{first['pid']}").exists()
+    _ask_while_the_jvm_dies(desk, second["pid"])
+
+
+def _ask_while_the_jvm_dies(desk: Desk, server: int) -> None:
+    """A statement whose JVM dies says so at once; Spark tries again for more than ten minutes."""
+    program = (
+        "from harebell.spark.runtime.session_server import find_server\n"
+        "session = find_server().connect()\n"
+        "print(session.range(3).count(), flush=True)\n"
+        "input()\n"
+        "session.range(3).count()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env=desk.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "3\n"
+        [jvm] = map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split())
+        os.kill(jvm, signal.SIGKILL)
+        assert eventually(lambda: desk.run("spark", "status").returncode == 1, PATIENCE_S)
+        _, said = asking.communicate("\n", PATIENCE_S)
+    assert f"the Spark server (process {server}) has ended; run the statement again" in said
+    log = (desk.runtime / "harebell" / "spark.log").read_text()
+    assert log == "the JVM of this server has ended with code -9\n"
 
 
 def test_a_server_of_another_version_is_told_and_not_used(

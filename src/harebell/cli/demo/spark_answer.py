@@ -39,7 +39,7 @@ def open_session() -> SparkSession:
     """Start Spark on this machine."""
     from harebell.spark.session import build_session
 
-    return build_session("harebell demo", short_lived=True)
+    return build_session("harebell demo", short_lived=True, quiet=True)
 
 
 def answer(session: SparkSession, url: str) -> Sums:

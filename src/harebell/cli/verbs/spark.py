@@ -137,6 +137,7 @@ def _described(server: Any) -> dict[str, Any]:
         "pid": server.pid,
         "started": time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(server.started)),
         "idle_seconds": server.idle_seconds,
+        "master": server.master,
         **{name: server.versions[name] for name in ("harebell", "pyspark", "python")},
         "differs": server.differences,
     }

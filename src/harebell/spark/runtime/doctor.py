@@ -123,7 +123,7 @@ def _session(master: str | None) -> Finding:
     from harebell.spark.session import build_session
 
     begun = time.monotonic()
-    session = build_session("doctor", master=master, short_lived=True)
+    session = build_session("doctor", master=master, short_lived=True, quiet=True)
     ready = time.monotonic() - begun
     try:
         rows = session.range(0, 2, 1, 2).mapInArrow(_whereabouts, "found string").collect()

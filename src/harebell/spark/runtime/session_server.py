@@ -22,6 +22,7 @@ import os
 import platform
 import secrets
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -36,15 +37,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harebell
-from harebell.base.limits import SPARK_SERVER_START_SECONDS, SPARK_SERVER_STOP_SECONDS
+from harebell.base.limits import (
+    MASTER_ANSWER_SECONDS,
+    SPARK_SERVER_START_SECONDS,
+    SPARK_SERVER_STOP_SECONDS,
+)
 from harebell.spark.runtime.connect_session import NEEDED, require
 from harebell.spark.runtime.java import SessionError, find_java
+from harebell.spark.runtime.masters import master_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"  # noqa: S105 - a name
 _RECORD, _LOCK, _LOG = "spark.json", "spark.lock", "spark.log"
+_HOST = "127.0.0.1"
 _POLL_SECONDS = 0.1
 _TAKEN = 3
 """Exit code of a server that found another one, or that was told to stop before it had the lock."""
@@ -70,6 +77,7 @@ class SessionServer:
         token: which clients have to send.
         started: seconds since 1970.
         idle_seconds: without a statement for so long it ends.
+        master: where its tasks run.
         versions: those of the server.
     """
 
@@ -78,6 +86,7 @@ class SessionServer:
     token: str = field(repr=False)
     started: float = 0.0
     idle_seconds: float = 0.0
+    master: str = ""
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -99,16 +108,46 @@ class SessionServer:
         """Return a session of this server.
 
         Raises:
-            SessionError: the packages of Spark Connect are not installed.
+            SessionError: the packages of Spark Connect are not installed, or it does not answer.
         """
         require(NEEDED)
-        from pyspark.sql import SparkSession
-
+        self.check_answers()
         os.environ[TOKEN_VARIABLE] = self.token
         with warnings.catch_warnings():
             # pandas 3 is not used here, and PySpark warns about it at every start.
             warnings.simplefilter("ignore", FutureWarning)
-            return SparkSession.builder.remote(self.url).create()
+            from pyspark.sql import SparkSession
+
+            from harebell.spark.runtime.server_retries import RepeatWhileServed
+
+            session = SparkSession.builder.remote(self.url).create()
+        session.client.set_retry_policies([RepeatWhileServed(self._check_lives)])
+        return session
+
+    def check_answers(self) -> None:
+        """Check that it can be connected to.
+
+        Raises:
+            SessionError: it cannot. Spark itself would try for more than ten minutes.
+        """
+        try:
+            self._reach()
+        except OSError as error:
+            raise SessionError(
+                f"the Spark server (process {self.pid}) does not answer at {_HOST}:{self.port}: "
+                f"{error.strerror or error}; run `harebell spark stop`, and start it again"
+            ) from None
+
+    def _check_lives(self) -> None:
+        try:
+            self._reach()
+        except OSError:
+            raise SessionError(
+                f"the Spark server (process {self.pid}) has ended; run the statement again"
+            ) from None
+
+    def _reach(self) -> None:
+        socket.create_connection((_HOST, self.port), MASTER_ANSWER_SECONDS).close()
 
 
 def runtime_directory(environment: Mapping[str, str] | None = None) -> Path:
@@ -167,13 +206,14 @@ def start_server(idle_seconds: float, master: str | None = None) -> tuple[Sessio
         The server, and whether it was started now.
 
     Raises:
-        SessionError: it cannot start, or one with other versions is running.
+        SessionError: it cannot start, or one with other versions or another master is running.
     """
     require(NEEDED)
     find_java()
+    _check_master(master)
     found = find_server()
     if found is not None:
-        return _matching(found), False
+        return _matching(found, master), False
     until = time.monotonic() + SPARK_SERVER_START_SECONDS
     while True:
         got = _start_one(idle_seconds, master, until)
@@ -206,7 +246,7 @@ def _start_one(
             start_new_session=True,
         )
     try:
-        return _awaited(started, directory, until)
+        return _awaited(started, master, directory, until)
     except BaseException:
         # Ctrl-C too: nothing is left behind without a waiter.
         if started.poll() is None:
@@ -215,13 +255,13 @@ def _start_one(
 
 
 def _awaited(
-    started: subprocess.Popen[bytes], directory: Path, until: float
+    started: subprocess.Popen[bytes], master: str | None, directory: Path, until: float
 ) -> tuple[SessionServer, bool] | None:
     while time.monotonic() < until:
         code = started.poll()
         found = find_server()
         if found is not None:
-            return _matching(found), found.pid == started.pid
+            return _matching(found, master), found.pid == started.pid
         if code == _TAKEN:
             return None
         if code is not None:
@@ -235,11 +275,28 @@ def _awaited(
     )
 
 
-def _matching(found: SessionServer) -> SessionServer:
+def _check_master(master: str | None) -> None:
+    if master is None:
+        return
+    place = master_of(master)
+    if place.connect:
+        raise SessionError(
+            f"{master} is a server of Spark Connect already: `harebell sql --master {master}` uses "
+            "it; a server that is started here runs its tasks on this machine or a cluster"
+        )
+    place.check_answers()
+
+
+def _matching(found: SessionServer, master: str | None) -> SessionServer:
     if found.differences:
         raise SessionError(
             f"the running Spark server (process {found.pid}) has other versions: "
             f"{found.differences}; run `harebell spark stop` first"
+        )
+    if master is not None and master_of(master).url != found.master:
+        raise SessionError(
+            f"the running Spark server (process {found.pid}) runs its tasks on {found.master}, not "
+            f"on {master}; run `harebell spark stop` first"
         )
     return found
 
@@ -301,6 +358,7 @@ class ServerEntry:
             if serves or stopping.wait(_POLL_SECONDS):
                 raise SystemExit(_TAKEN)
         (self._directory / _RECORD).unlink(missing_ok=True)
+        self._record = (0, 0)
 
     def _lock(self) -> bool:
         try:
@@ -316,7 +374,21 @@ class ServerEntry:
         with os.fdopen(descriptor, "w") as file:
             file.write(json.dumps(asdict(server)))
         draft.replace(self._directory / _RECORD)
+        self._record = self._found()
+
+    @property
+    def there(self) -> bool:
+        """Whether the record is still that of this process: without it no client comes again."""
+        return self._record == self._found()
 
     def withdraw(self) -> None:
         """Remove the record, so that no client connects to a server that ends."""
-        (self._directory / _RECORD).unlink(missing_ok=True)
+        if self.there:
+            (self._directory / _RECORD).unlink(missing_ok=True)
+
+    def _found(self) -> tuple[int, int]:
+        try:
+            found = (self._directory / _RECORD).lstat()
+        except FileNotFoundError:
+            return 0, 0
+        return found.st_dev, found.st_ino

@@ -1,19 +1,22 @@
 """The process of the resident Spark session, which `session_server` starts with `python -m`.
 
 It starts a session with Spark Connect's plugin on a free port of 127.0.0.1, writes its record
-(`session_server`), and ends on SIGTERM or when no client has run a statement for a while.
+(`session_server`), and ends on SIGTERM, when no client has run a statement for a while, when its
+record is gone, or with its JVM.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import SPARK_SERVER_LOOK_SECONDS
+from harebell.spark.runtime.java import SessionError
 from harebell.spark.runtime.session_server import (
     TOKEN_VARIABLE,
     ServerEntry,
@@ -42,21 +45,48 @@ def main(arguments: list[str]) -> None:
     token = os.environ[TOKEN_VARIABLE]
     from harebell.spark.session import build_session
 
-    spark = build_session("harebell spark", master=master, settings=_SETTINGS)
+    try:
+        spark = build_session("harebell spark", master=master, settings=_SETTINGS, quiet=True)
+    except SessionError as error:
+        # The last line of the log is what `harebell spark start` says.
+        raise SystemExit(str(error)) from None
+    jvm = _watch(spark, stopping)
     # PySpark replaces the handler of SIGINT.
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     service = _service(spark)
     port, begun = int(service.localPort()), time.time()
-    entry.publish(SessionServer(os.getpid(), port, token, begun, idle_seconds, versions()))
+    place = spark.sparkContext.master or ""
+    entry.publish(SessionServer(os.getpid(), port, token, begun, idle_seconds, place, versions()))
+    _wait_until_unused(service, idle_seconds, entry, stopping)
+    entry.withdraw()
+    if jvm.poll() is not None:
+        raise SystemExit(f"the JVM of this server has ended with code {jvm.returncode}")
+    spark.stop()
+
+
+def _watch(spark: SparkSession, stopping: threading.Event) -> subprocess.Popen[bytes]:
+    """Stop when the JVM ends, for lack of memory for example; return its process."""
+    jvm: subprocess.Popen[bytes] = spark.sparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001
+
+    def wait() -> None:
+        jvm.wait()
+        stopping.set()
+
+    threading.Thread(target=wait, name="jvm", daemon=True).start()
+    return jvm
+
+
+def _wait_until_unused(
+    service: Any, idle_seconds: float, entry: ServerEntry, stopping: threading.Event
+) -> None:
+    """Wait until told to stop, until it is unused for the seconds, or cannot be found."""
     used, last = time.monotonic(), _last_statement(service)
     while not stopping.wait(min(SPARK_SERVER_LOOK_SECONDS, idle_seconds)):
         found = _last_statement(service)
         if found is None or found != last:
             used, last = time.monotonic(), found
-        elif time.monotonic() - used > idle_seconds:
-            break
-    entry.withdraw()
-    spark.stop()
+        elif time.monotonic() - used > idle_seconds or not entry.there:
+            return
 
 
 def _service(spark: SparkSession) -> Any:
