@@ -165,6 +165,49 @@ def test_the_log_is_cleaned_while_it_grows_and_says_the_same(
     assert _again(tmp_path, url) == owner.contents()
 
 
+def test_a_session_that_holds_parts_of_the_log_stops_neither_commits_nor_cleaning(
+    owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pg_dump does for as long as it takes, which may be hours."""
+    monkeypatch.setattr(log_writer, "GENERATION_BYTES", 50_000)
+    monkeypatch.setattr(log_writer, "DEAD_MAX_BYTES", 100_000)
+    monkeypatch.setattr(log_writer, "_DROP_SECONDS", 0.0)
+    made = 0
+
+    def work(commits: int) -> None:
+        nonlocal made
+        for _ in range(commits):
+            owner.write(f"queues/a/{made:04}.seg", b"%04d" % made * 2_000)
+            if made >= 5:
+                owner.recorded.remove(f"queues/a/{made - 5:04}.seg")
+            made += 1
+            owner.commit()
+            if owner.writer.untidy():
+                owner.writer.tidy()
+
+    def generations() -> list[int]:
+        with owner.database.connect() as link:
+            return owner.tables.generations(link)
+
+    work(60)
+    with psycopg.connect(url) as dump:
+        # Whoever waits for it does so for ever, but for this.
+        dump.execute("SET idle_in_transaction_session_timeout = '20s'")
+        held = generations()
+        for each in held:
+            dump.execute(f"LOCK TABLE harebell.log_{each:010} IN ACCESS SHARE MODE".encode())
+        work(200)
+        dump.execute("SELECT 1")
+        assert set(held) <= set(generations())
+        assert len(generations()) < len(held) + 12, "what came later was not removed"
+    assert len([line for line in owner.said if "such as pg_dump" in line]) == 1
+    assert not [line for line in owner.said if "warning" in line]
+    work(1)
+    assert len(generations()) < 12
+    assert not set(held) & set(generations())
+    assert _again(tmp_path, url) == owner.contents()
+
+
 def test_an_owner_that_was_deposed_commits_nothing(owner: Owner, tmp_path: Path, url: str) -> None:
     owner.write("queues/a/1.seg", b"mine")
     owner.commit()

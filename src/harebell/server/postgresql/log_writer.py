@@ -13,7 +13,9 @@ answer. From `send` until the answer the connection belongs to the loop, and oth
 that appends. What goes wrong is left to that thread: the outcome counts as unknown.
 
 **Cleaning.** When more of the log is dead than it should be, the generation with the most dead
-bytes is emptied: what lives of it is appended again, piece by piece, and its table is dropped.
+bytes is emptied: what lives of it is appended again, piece by piece, and its table is dropped. A
+session that reads all tables, such as pg_dump, may hold it for hours: it is dropped after that, and
+nothing waits for it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import contextlib
 import errno
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
@@ -49,6 +52,8 @@ _SLICE_BYTES = 1_048_576
 _ROW_BYTES = 64 * 1_048_576
 """The size from which the changes of a commit go on in another row."""
 _RETRY_SECONDS = 0.05
+_DROP_SECONDS = 1.0
+"""Between attempts to remove a generation that another session uses."""
 _APPEND = (
     "INSERT INTO {log} (number, epoch, content)"
     " SELECT $1::bigint, epoch, $2::bytea FROM {store} WHERE epoch = $3::bigint"
@@ -97,7 +102,11 @@ class LogWriter:
         self._kept: list[Change] = []
         # What was sent without waiting: its changes, and the row.
         self._sent: tuple[list[Change], bytes] | None = None
+        # The generation that is being emptied, and those that are empty and not dropped yet.
         self._emptied = 0
+        self._empty: list[int] = []
+        self._drop_at = 0.0
+        self._in_use = False
         self._files: Files
         self._image: Callable[[], Change]
 
@@ -205,6 +214,7 @@ class LogWriter:
             self._stored[self._generation] >= GENERATION_BYTES
             or self._emptied > 0
             or self._victim() > 0
+            or (bool(self._empty) and time.monotonic() >= self._drop_at)
         )
 
     def tidy(self) -> None:
@@ -217,6 +227,7 @@ class LogWriter:
         if self._stored[self._generation] >= GENERATION_BYTES:
             self._end_generation()
         self._clean()
+        self._drop_empty()
 
     def figures(self) -> dict[str, int]:
         """Return the size of the log, for people; called in any thread."""
@@ -400,18 +411,37 @@ class LogWriter:
         self._commit(changes)
         for piece in again:
             self._pieces.whole(piece, self._generation)
-        if last and self._change(lambda link: self._tables.drop_log(link, victim)):
+        if last:
+            self._emptied = 0
+            self._empty.append(victim)
+            self._drop_at = 0.0
+
+    def _drop_empty(self) -> None:
+        """Drop the generations that are empty, unless another session uses one of them.
+
+        They may go in any order: with one of them that stays, the log says the same.
+        """
+        if not self._empty or time.monotonic() < self._drop_at:
+            return
+        # What is in use was there when that use began, so later ones are free.
+        for victim in reversed(tuple(self._empty)):
+            if not self._change(partial(self._tables.drop_log, generation=victim)):
+                break
+            self._empty.remove(victim)
             self._pieces.forget(victim)
             self._total -= self._stored.pop(victim)
-            self._emptied = 0
+        self._in_use = self._in_use and bool(self._empty)
+        self._drop_at = time.monotonic() + _DROP_SECONDS
 
     def _victim(self) -> int:
         """Return the generation to empty; 0 if few enough bytes are dead."""
         live = self._pieces.total_bytes()
-        dead = self._total - live
+        dead = self._total - live - sum([self._stored[each] for each in self._empty])
         if dead <= max(DEAD_MAX_BYTES, live * DEAD_SHARE):
             return 0
-        ended = [each for each in self._stored if each != self._generation]
+        ended = [
+            each for each in self._stored if each != self._generation and each not in self._empty
+        ]
         if not ended:
             return 0
         return max(ended, key=lambda each: self._stored[each] - self._pieces.live_bytes(each))
@@ -438,7 +468,18 @@ class LogWriter:
             link = self._connected()
             with link.transaction():
                 link.execute("SET LOCAL synchronous_commit = off")
+                # Confirms would wait, too, and behind this all who read the table.
+                link.execute("SET LOCAL lock_timeout = 1")
                 call(link)
+        except driver().errors.LockNotAvailable:
+            if not self._in_use:
+                self._in_use = True
+                self._report(
+                    "info",
+                    "the log grows: another session, such as pg_dump, uses parts of it that are "
+                    "dead, and they are removed after it has ended",
+                )
+            return False
         except (driver().Error, StoreError) as error:
             self._drop_link()
             self._report("warning", f"cannot clean the log: {self._database.reason(error)}")
