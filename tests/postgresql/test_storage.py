@@ -146,6 +146,27 @@ def test_a_restart_of_the_database_only_delays_confirms() -> None:
             assert broker.stop() == 0
 
 
+def test_connections_that_the_database_ends_while_they_are_idle_only_delay_confirms(
+    postgresql: PostgresServer, database: str
+) -> None:
+    with StoreBroker("a", postgresql.url(database)) as broker:
+        broker.wait_until_it_serves()
+        with blocking.connect(_url(broker), call_timeout=20.0) as connection:
+            channel = connection.channel()
+            channel.declare_queue("q", durable=True)
+            for number in range(5):
+                for _ in range(3):
+                    channel.publish(b"%d" % number, routing_key="q", delivery_mode=2)
+                ended = postgresql.execute(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                    " WHERE application_name LIKE 'harebell%'"
+                )
+                assert len(ended) > 1
+                # Until the event loop has seen it.
+                time.sleep(0.1)
+            assert channel.declare_queue("q", passive=True).message_count == 15
+
+
 def test_a_statement_timeout_and_many_connections_of_others_lose_nothing(
     postgresql: PostgresServer, database: str
 ) -> None:

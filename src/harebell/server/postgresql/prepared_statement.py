@@ -74,16 +74,19 @@ class PreparedStatement:
         Raises:
             psycopg.Error: the server is away or refuses.
         """
-        self._connection.consume_input()
-        while not self._connection.is_busy():
-            result = self._connection.get_result()
-            if result is not None:
-                self._result = result
-                continue
-            found, self._result = self._result, None
-            if found is None:
-                raise self._lost("the connection is lost")
-            return self._rows(found)
+        # Twice: the first one stops at a last message, such as that of a server that ends, and
+        # an event loop may report the end behind it only once.
+        for _ in range(2):
+            self._connection.consume_input()
+            while not self._connection.is_busy():
+                result = self._connection.get_result()
+                if result is not None:
+                    self._result = result
+                    continue
+                found, self._result = self._result, None
+                if found is None:
+                    raise self._lost("the connection is lost")
+                return self._rows(found)
         return None
 
     def forget(self) -> None:
