@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pika
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
 
 from harebell.pipeline.checking import check
 from harebell.pipeline.hosting import host
@@ -63,6 +65,10 @@ def test_a_query_of_spark_is_seen_over_http_with_its_lag_and_its_end(
             (last,) = until(
                 lambda: [each for each in api.get("/api/queries") if each["state"] != "running"]
             )
+            _fail(spark, given, tmp_path / "failing")
+            (failed,) = until(
+                lambda: [each for each in api.get("/api/queries") if each["state"] == "failed"]
+            )
         finally:
             spark.streams.removeListener(listener)
             listener.close()
@@ -71,6 +77,20 @@ def test_a_query_of_spark_is_seen_over_http_with_its_lag_and_its_end(
     assert (row["sources"], row["lag_seconds"], row["id"]) == (["behind"], 0.0, str(query.id))
     assert row["rows_per_second"] > 0
     assert (last["name"], last["state"], last["run_id"]) == ("behind", "stopped", str(query.runId))
+    assert (failed["name"], failed["error"]) == ("failing", "the disk <b>is</b> full")
+
+
+def _fail(spark: SparkSession, options: Mapping[str, str], checkpoint: Path) -> None:
+    """A query that ends with an error of its own program."""
+
+    def write(rows: DataFrame, batch: int) -> None:
+        raise OSError("the disk <b>is</b> full")
+
+    source = spark.readStream.format("harebell").options(**options).load()
+    writer = source.writeStream.foreachBatch(write).queryName("failing")
+    query = writer.option("checkpointLocation", str(checkpoint)).start()
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination()
 
 
 def test_a_broker_that_is_away_costs_one_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -522,6 +522,8 @@ SPARK_CALLS_PER_TIMEOUT = 3
 """Calls that fit into a timeout of a query: one that is not answered is made again."""
 SPARK_RECONNECT_SECONDS = 30.0
 """Default time in which a write task has to recover a lost connection."""
+SPARK_TURN_SECONDS = 3.0
+"""How long a task waits at most before it asks again for a connection that a limit refuses."""
 SPARK_RETRY_SECONDS = 0.2
 """Pause between two attempts to recover a connection."""
 SPARK_CONNECTION_WAIT_SECONDS = 600.0

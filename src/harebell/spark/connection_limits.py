@@ -8,12 +8,13 @@ option `connectionWait`.
 from __future__ import annotations
 
 import logging
+import random
 import re
 import time
 from collections.abc import Callable
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import SPARK_RETRY_SECONDS
+from harebell.base.limits import SPARK_RETRY_SECONDS, SPARK_TURN_SECONDS
 from harebell.client.blocking import Connection
 from harebell.client.errors import AMQPError, NotAllowed
 
@@ -46,14 +47,15 @@ def connect_in_turn(
         AMQPError: it cannot be opened for another reason.
     """
     give_up = time.monotonic() + wait
-    warned = False
+    pause, warned = SPARK_RETRY_SECONDS, False
     while True:
         try:
             return connect()
         except NotAllowed as error:
             if not is_full(error):
                 raise
-            if time.monotonic() >= give_up:
+            left = give_up - time.monotonic()
+            if left <= 0:
                 raise NoConnectionFree(
                     f"the broker at {address} allowed no more connections for {wait:g} s "
                     f"({option}): {error.text}. Raise this limit (harebell limits set), or let "
@@ -62,4 +64,6 @@ def connect_in_turn(
             if not warned:
                 _LOG.warning("waiting for a connection to %s: %s", address, error.text)
                 warned = True
-        time.sleep(SPARK_RETRY_SECONDS)
+        # Many tasks may wait: each asks less and less often, and not all at once.
+        time.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - no secret
+        pause = min(2 * pause, SPARK_TURN_SECONDS)

@@ -26,6 +26,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.limits import QUERY_SOURCES, QUERY_TEXT_BYTES
 from harebell.client import blocking
 from harebell.client.url import URL
+from harebell.spark.failure_sentences import sentence_of
 from harebell.spark.lag import waiting_of
 from harebell.spark.options.access import DEFAULT_URL, URL_VARIABLE
 
@@ -175,7 +176,7 @@ class ReportListener(StreamingQueryListener):
         run = str(event.runId)
         name, facts = self._facts.pop(run, (str(event.id), {"run_id": run}))
         if event.exception:
-            end = {"state": "failed", "error": str(event.exception)[:2000]}
+            end = {"state": "failed", "error": sentence_of(str(event.exception))}
         else:
             end = {"state": "stopped"}
         self._reporter.put(name, facts | end)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.errors import ProtocolError
 from harebell.front.common.errors import hard
 from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, over
 from harebell.wire.v09.states import ConnectionState
@@ -42,6 +43,16 @@ def check_connection(connection: BaseConnection, vhost: VHost) -> None:
     Raises:
         ProtocolError: 530, for the whole connection.
     """
+    try:
+        _check_limits(connection, vhost)
+    except ProtocolError:
+        # Its client has made no mistake and may wait for its turn: its address is not blocked.
+        throttle = connection.registry.handshake_throttle
+        throttle.opened(connection.peer.address, connection.user.name)
+        raise
+
+
+def _check_limits(connection: BaseConnection, vhost: VHost) -> None:
     user = connection.user
     maximum = connection.settings.connection_max
     if maximum and _counted(connection) >= maximum:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harebell.base.limits import NEGOTIATION_FAILURES
 from harebell.model.settings.vhost_limits import COMPONENT, NAME
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import HEADER_0_9_1, OctetPeer, World
@@ -58,6 +59,16 @@ def test_a_limit_of_connections_is_held_until_one_goes(limit: Any, text: str) ->
     first = world.peer()
     refused = refused_connection(world)
     assert refused == m.ConnectionClose(530, f"NOT_ALLOWED - {text}", 10, 40)
+    first.send(m.ConnectionClose(), channel=0)
+    assert refused_connection(world) == m.ConnectionOpenOk()
+
+
+def test_clients_that_wait_for_their_turn_do_not_block_their_address() -> None:
+    world = World()
+    by_user(world)
+    first = world.peer()
+    for _ in range(NEGOTIATION_FAILURES + 1):
+        assert refused_connection(world).reply_code == 530
     first.send(m.ConnectionClose(), channel=0)
     assert refused_connection(world) == m.ConnectionOpenOk()
 

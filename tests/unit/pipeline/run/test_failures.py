@@ -43,6 +43,18 @@ harebell.spark.reading.spooled.queue_consumer.SourceError: the queue 'orders' do
             "Job aborted\n\tat org.apache.X\nCaused by: java.io.IOException: Mkdirs failed\n\tat Y",
             "Mkdirs failed",
         ),
+        (
+            WRAPPED.replace(
+                "harebell.spark.reading.spooled.queue_consumer.SourceError", "KeyError"
+            ).replace("the queue 'orders' does not exist", "'total'"),
+            "KeyError: 'total'",
+        ),
+        (WRAPPED + "Caused by: nothing\nAssertionError", "AssertionError"),
+        (
+            "org.apache.spark.sql.catalyst.ExtendedAnalysisException: [NO_TABLE] There is no table"
+            ".\n\tat org.apache.X",
+            "There is no table.",
+        ),
         ("plain", "plain"),
         ("", "ValueError"),
     ],

@@ -32,6 +32,7 @@ export function bytes(value) {
 
 export function seconds(value) {
   if (!isNumber(value)) return NOTHING;
+  if (value === 0) return "0 s";
   if (value < 0.001) return `${WHOLE.format(value * 1e6)} µs`;
   if (value < 1) return `${FINE.format(value * 1000)} ms`;
   if (value < 120) return `${SHORT.format(value)} s`;

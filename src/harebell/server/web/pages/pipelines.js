@@ -31,7 +31,7 @@ export function Pipelines() {
         html`<${Rows} label="Queries that report" empty="No query reports to this broker."
           heads=${HEADS}
           rows=${queries.data.map((each) => [
-            each.name,
+            html`<div class="words">${each.name}</div>`,
             each.vhost,
             each.user,
             html`<${State} of=${each} />`,
@@ -39,9 +39,9 @@ export function Pipelines() {
             rate(each.rows_per_second),
             short(each.lag_messages),
             seconds(each.lag_seconds),
-            each.sources.join(", ") || NOTHING,
-            each.sink ?? NOTHING,
-            each.error ?? NOTHING,
+            html`<div class="words">${each.sources.join(", ") || NOTHING}</div>`,
+            html`<div class="words">${each.sink ?? NOTHING}</div>`,
+            html`<div class="words">${each.error ?? NOTHING}</div>`,
           ])} />`
       }
     </${Section}>`;
