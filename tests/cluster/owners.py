@@ -26,6 +26,9 @@ from harebell.server.cluster.event_service import EventService
 from harebell.server.cluster.event_wire import SERVICE as EVENTS
 from harebell.server.cluster.link import ClusterListener, Header
 from harebell.server.cluster.stores import ClusterAddress
+from harebell.server.cluster.usage_elsewhere import UsageElsewhere
+from harebell.server.cluster.usage_service import UsageService
+from harebell.server.cluster.usage_wire import SERVICE as USAGE
 from harebell.server.cluster.users_copy import take_over, written
 from harebell.server.config import Config
 from harebell.server.logs.logger import Logger
@@ -124,13 +127,17 @@ class Owner:
 
         events, lines = app.broker.events, app.broker.log
         published = EventService(events, lines, app.flush_soon, log)
-        services = {SERVICE: serve, EVENTS: published.serve}
+        self.usage = UsageService(app.broker, app.registry, context.users)
+        services = {SERVICE: serve, EVENTS: published.serve, USAGE: self.usage.serve}
         self.listener = ClusterListener(services, SECRET, None, log)
         await self.listener.listen("127.0.0.1", 0)
         self.events: EventService | EventSender = published
         if self.number != 1:
             self.events = EventSender(self.directory, events, lines, "far@localhost", log)
         dispatcher.cluster = commands
+        self.elsewhere = UsageElsewhere(self.directory, log)
+        app.settings.used_elsewhere = self.elsewhere.of_user
+        app.broker.ceilings.elsewhere = self.elsewhere.declared
         self.come_back()
 
     def open_links(self) -> int:
@@ -157,6 +164,8 @@ class Owner:
         self.service.close()
         self.commands.close()
         self.events.close()
+        self.usage.close()
+        self.elsewhere.close()
         await self.app.stop()
         self._logger.close()
 

@@ -121,6 +121,14 @@ def test_a_client_outlives_the_process_that_accepted_it(machine: Machine) -> Non
                 channel.declare_queue("jobs", durable=True)
 
 
+def test_a_limit_of_a_user_holds_in_all_stores(machine: Machine) -> None:
+    _add_vhost(machine, "far", 2)
+    machine.ask("limits.set", user="guest", max_connections=1)
+    with connect(machine.amqp()):
+        assert eventually(lambda: not _opens(machine.amqp("far")))
+    assert eventually(lambda: _opens(machine.amqp("far")))
+
+
 def test_events_of_every_store_are_published_in_the_first_vhost(machine: Machine) -> None:
     _add_vhost(machine, "far", 2)
     with (

@@ -763,6 +763,14 @@ CLUSTER_EVENTS_SECONDS = 0.25
 """The longest time until another owner knows that something is bound to the event exchange."""
 CLUSTER_EVENTS_AGAIN_SECONDS = 1.0
 """Pause before the owner of store 1 is connected to again, and between two lines about losses."""
+CLUSTER_USAGE_SECONDS = 0.25
+"""The longest time until another owner knows what users and declarations use here."""
+CLUSTER_USAGE_AGAIN_SECONDS = 1.0
+"""Pause before another owner is connected to again."""
+CLUSTER_USAGE_PER_TURN = 1_000
+"""Connections that are counted in one turn of the event loop, and users in one record."""
+CLUSTER_USAGE_BYTES = 4_194_304
+"""Longest record: names have at most 255 bytes, which JSON makes at most six times as long."""
 CLUSTER_RESTART_SECONDS = 0.5
 """Pause before the process of a store that has ended is started again; it doubles each time."""
 CLUSTER_RESTART_MAX_SECONDS = 10.0

@@ -122,6 +122,7 @@ class Broker:
     def limit(self, ceilings: Ceilings) -> None:
         """Set the broker-wide limits; they apply to what is declared later."""
         ceilings.every = self.vhosts
+        ceilings.elsewhere = self.ceilings.elsewhere
         self.ceilings = ceilings
         for vhost in self.vhosts.values():
             vhost.ceilings = ceilings

@@ -142,7 +142,10 @@ def try_in_slices(
     there = yield from export_in_slices(target)
     yield from _Import(trial, there, None).run()
     trial.users.complaint = target.users.complaint
-    trial.broker.limit(target.broker.ceilings.left_for(trial.broker.ceilings))
+    ceilings = target.broker.ceilings
+    lacking = ceilings.beyond(trial.broker.ceilings)
+    trial.broker.limit(ceilings.copy())
+    trial.broker.ceilings.elsewhere = lambda: lacking
     yield from _Import(trial, given, vhost).run()
 
 

@@ -1,7 +1,8 @@
 """Limits on connections, channels and consumers, with RabbitMQ's error texts.
 
 They are checked for new connections, channels and consumers; existing ones stay when a limit is
-lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
+lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's. What a user has
+open at the other owners of a cluster counts, too.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def _check_limits(connection: BaseConnection, vhost: VHost) -> None:
             )
     if user.max_connections >= 0:
         count = sum(each.user.name == user.name for each in _opened(connection))
+        count += connection.settings.used_elsewhere(user.name)[0]
         if count >= user.max_connections:
             raise hard(
                 530,
@@ -109,6 +111,7 @@ def check_channel(connection: BaseConnection) -> None:
             for each in connection.registry.connections
             if each.user.name == user.name
         )
+        count += settings.used_elsewhere(user.name)[1]
         if count >= user.max_channels:
             raise hard(
                 530,

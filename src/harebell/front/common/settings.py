@@ -31,6 +31,11 @@ def _nowhere(name: str) -> bool:
     return False
 
 
+def _unused(name: str) -> tuple[int, int]:
+    """No user has anything open at another broker."""
+    return 0, 0
+
+
 def _silent(level: str, text: str, category: str = "", origin: int = 0) -> None:
     """Discard a log line."""
 
@@ -66,6 +71,8 @@ class Settings:
         journal: takes lines for the log.
         elsewhere: returns whether a vhost that this broker does not have is in another store of the
             cluster.
+        used_elsewhere: returns how many connections and channels a user has open at the other
+            owners of the cluster.
     """
 
     rng: Callable[[int], bytes]
@@ -91,3 +98,4 @@ class Settings:
     mechanisms: tuple[str, ...] = ()
     journal: Journal = _silent
     elsewhere: Callable[[str], bool] = _nowhere
+    used_elsewhere: Callable[[str], tuple[int, int]] = _unused

@@ -1,13 +1,14 @@
 """Broker-wide limits: vhosts, and queues and exchanges of all vhosts together.
 
 They are the cluster limits of RabbitMQ, with the same error texts. They apply to new declarations;
-what exists already stays, and restoring at a start is not limited.
+what exists already stays, and restoring at a start is not limited. What the other owners of a
+cluster have counts, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harebell.model.resource import precondition
 
@@ -28,6 +29,19 @@ class CountedVHost(Protocol):
         """The exchanges by name."""
 
 
+class Declared(NamedTuple):
+    """How many of each kind there are."""
+
+    vhosts: int = 0
+    queues: int = 0
+    exchanges: int = 0
+
+
+def _nothing() -> Declared:
+    """There is nothing elsewhere."""
+    return Declared()
+
+
 class Ceilings:
     """The broker-wide limits; None is no limit.
 
@@ -38,6 +52,7 @@ class Ceilings:
 
     Attributes:
         every: the vhosts by name; filled in by the broker.
+        elsewhere: returns what else counts; filled in by the broker.
     """
 
     def __init__(
@@ -50,33 +65,18 @@ class Ceilings:
         self._queues = queues
         self._exchanges = exchanges
         self.every: Mapping[str, CountedVHost] = {}
-        self._elsewhere = (0, 0, 0)
-
-    @property
-    def vhosts(self) -> int:
-        """Return the number of vhosts."""
-        return len(self.every)
-
-    @property
-    def queues(self) -> int:
-        """Return the number of queues."""
-        return sum(len(vhost.queues) for vhost in self.every.values())
-
-    @property
-    def exchanges(self) -> int:
-        """Return the number of exchanges."""
-        return sum(len(vhost.exchanges) for vhost in self.every.values())
+        self.elsewhere: Callable[[], Declared] = _nothing
 
     def check_vhost(self, name: str) -> None:
         """Refuse a new vhost that exceeds the limit."""
         limit = self._vhosts
-        if limit is not None and self.vhosts + self._elsewhere[0] >= limit:
+        if limit is not None and len(self.every) + self.elsewhere().vhosts >= limit:
             raise precondition(f"cannot create vhost '{name}': vhost limit of {limit} is reached")
 
     def check_queue(self, name: str) -> None:
         """Refuse a new queue that exceeds the limit."""
         limit = self._queues
-        if limit is not None and self.queues + self._elsewhere[1] >= limit:
+        if limit is not None and self.counted().queues + self.elsewhere().queues >= limit:
             raise precondition(
                 f"cannot declare queue '{name}': queue limit in cluster ({limit}) is reached"
             )
@@ -84,19 +84,28 @@ class Ceilings:
     def check_exchange(self, name: str, vhost: str) -> None:
         """Refuse a new exchange that exceeds the limit."""
         limit = self._exchanges
-        if limit is not None and self.exchanges + self._elsewhere[2] >= limit:
+        if limit is not None and self.counted().exchanges + self.elsewhere().exchanges >= limit:
             raise precondition(
                 f"cannot declare exchange '{name}' in vhost '{vhost}': exchange limit of {limit} "
                 "is reached"
             )
 
-    def left_for(self, copy: Ceilings) -> Ceilings:
-        """Return the limits for a partial copy of the broker; what it lacks still counts."""
-        left = Ceilings(self._vhosts, self._queues, self._exchanges)
-        left.every = copy.every
-        left._elsewhere = (
-            self.vhosts - copy.vhosts,
-            self.queues - copy.queues,
-            self.exchanges - copy.exchanges,
+    def counted(self) -> Declared:
+        """Return what there is here."""
+        every = self.every.values()
+        return Declared(
+            len(every),
+            sum(len(vhost.queues) for vhost in every),
+            sum(len(vhost.exchanges) for vhost in every),
         )
-        return left
+
+    def copy(self) -> Ceilings:
+        """Return the same limits, for another broker."""
+        return Ceilings(self._vhosts, self._queues, self._exchanges)
+
+    def beyond(self, copy: Ceilings) -> Declared:
+        """Return what counts here and is not in a partial copy of this broker."""
+        here, there, elsewhere = self.counted(), copy.counted(), self.elsewhere()
+        return Declared(
+            *[mine - its + others for mine, its, others in zip(here, there, elsewhere, strict=True)]
+        )

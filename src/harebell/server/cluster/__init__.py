@@ -28,6 +28,7 @@ Between brokers
     link.py, link_tls.py  connections at the cluster port
     command_wire.py       the format of commands, event_wire.py that of events and log lines
     event_sender.py       sends events and log lines to store 1; event_service.py publishes them
+    usage_service.py      sends what counts towards limits; usage_elsewhere.py adds it up
 
 `docs/internals/cluster.md` has the reasons.
 """

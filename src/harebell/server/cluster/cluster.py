@@ -27,6 +27,9 @@ from harebell.server.cluster.link_tls import LinkTls
 from harebell.server.cluster.local_handover import NAME as CLIENTS_SOCKET
 from harebell.server.cluster.local_handover import LocalHandover, give
 from harebell.server.cluster.stores import FIRST_STORE
+from harebell.server.cluster.usage_elsewhere import UsageElsewhere
+from harebell.server.cluster.usage_service import UsageService
+from harebell.server.cluster.usage_wire import SERVICE as USAGE
 from harebell.server.cluster.users_copy import UsersCopy, take_over
 from harebell.server.net.tls import StartError
 from harebell.server.postgresql.addresses import reachable
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from harebell.admin.context import AdminContext
+    from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.front.common.peer import Peer
     from harebell.front.common.settings import Settings
     from harebell.model.vhost import VHost
@@ -54,6 +58,7 @@ class Served(Protocol):
 
     config: Config
     settings: Settings
+    registry: ConnectionRegistry
     logger: PublishedLog
     tls: ServerTls | None
     listeners: list[Any]
@@ -106,6 +111,8 @@ class Cluster:
         self._service: CommandService | None = None
         self._sent: ClusterCommands | None = None
         self._events: EventService | EventSender | None = None
+        self._usage = UsageService(context.broker, app.registry, context.users)
+        self._elsewhere: UsageElsewhere | None = None
 
     async def start(self) -> None:
         """Learn about the cluster, and let it know what this store has.
@@ -130,6 +137,7 @@ class Cluster:
         broker.vhost_added = added
         if directory.stores > 1:
             self._pass_clients_on()
+            self._count_elsewhere()
         await self._listen()
         if directory.number != FIRST_STORE:
             self._events = EventSender(
@@ -154,7 +162,11 @@ class Cluster:
     async def _listen(self) -> None:
         """Open the cluster port."""
         app = self._app
-        services = {CLIENTS: clients_service(app.protocol_of), COMMANDS: self._commands().serve}
+        services = {
+            CLIENTS: clients_service(app.protocol_of),
+            COMMANDS: self._commands().serve,
+            USAGE: self._usage.serve,
+        }
         if self.directory.number == FIRST_STORE:
             broker = self._context.broker
             events = EventService(broker.events, broker.log, app.flush_soon, app.logger.write)
@@ -196,6 +208,12 @@ class Cluster:
             app.config.data_dir / CLIENTS_SOCKET, app.protocol_of, app.logger.write
         )
 
+    def _count_elsewhere(self) -> None:
+        """Let limits of users and of the cluster hold for all owners together."""
+        usage = self._elsewhere = UsageElsewhere(self.directory, self._app.logger.write)
+        self._app.settings.used_elsewhere = usage.of_user
+        self._context.broker.ceilings.elsewhere = usage.declared
+
     def _give(self, store: int, peer: Peer, transport: asyncio.Transport, sent: bytes) -> bool:
         """Give a client to the owner of a store, if that is a process of this machine."""
         owner = self.directory.view.owners.get(store)
@@ -234,6 +252,9 @@ class Cluster:
             self._local.close()
         if self._events is not None:
             self._events.close()
+        self._usage.close()
+        if self._elsewhere is not None:
+            self._elsewhere.close()
         for task in self._tasks:
             task.cancel()
 

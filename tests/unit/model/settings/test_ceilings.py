@@ -8,7 +8,7 @@ from harebell.base.errors import Refusal
 from harebell.base.gauge import Gauge
 from harebell.front.convert import headers_of
 from harebell.model.broker import Broker
-from harebell.model.settings.ceilings import Ceilings
+from harebell.model.settings.ceilings import Ceilings, Declared
 from harebell.store.log.memory import MemoryStore
 
 PREDECLARED = 7 + 2
@@ -77,7 +77,9 @@ def test_a_copy_of_a_broker_that_lacks_something_has_the_same_room() -> None:
     vhost.declare_queue("a")
     vhost.declare_queue("b")
     copy = made(Ceilings())
-    copy.limit(broker.ceilings.left_for(copy.ceilings))
+    lacking = broker.ceilings.beyond(copy.ceilings)
+    copy.limit(broker.ceilings.copy())
+    copy.ceilings.elsewhere = lambda: lacking
     there = copy.vhosts["/"]
     there.check_room("c")
     there.declare_queue("c")
@@ -91,4 +93,21 @@ def test_every_limit_may_be_missing() -> None:
         vhost = broker.add_vhost(f"v{number}")
         vhost.check_room("q")
         vhost.declare_exchange("x", "fanout")
-    assert made(broker.ceilings.left_for(Ceilings())).add_vhost("more").name == "more"
+    assert made(broker.ceilings.copy()).add_vhost("more").name == "more"
+
+
+def test_what_is_elsewhere_counts_also_after_the_limits_were_changed() -> None:
+    broker = made(Ceilings(vhosts=3, queues=3, exchanges=2 * PREDECLARED))
+    broker.ceilings.elsewhere = lambda: Declared(2, 2, PREDECLARED)
+    for _ in range(2):
+        vhost = broker.vhosts["/"]
+        with pytest.raises(Refusal, match="vhost limit of 3"):
+            broker.add_vhost("two")
+        vhost.check_room("a")
+        vhost.declare_queue("a")
+        with pytest.raises(Refusal, match=r"queue limit in cluster \(3\)"):
+            vhost.check_room("b")
+        with pytest.raises(Refusal, match=f"exchange limit of {2 * PREDECLARED}"):
+            vhost.declare_exchange("x", "fanout")
+        vhost.drop_queue(vhost.queues["a"])
+        broker.limit(broker.ceilings.copy())
