@@ -140,10 +140,6 @@ class Owner:
         app.broker.ceilings.elsewhere = self.elsewhere.declared
         self.come_back()
 
-    def open_links(self) -> int:
-        """How many connections are open at its cluster port."""
-        return sum(not each.is_closing() for each in self.links)
-
     def _leave_shared(self) -> None:
         """Have no vhost of its own, and no users: those of store 1 come."""
         context = self.app.dispatcher.context

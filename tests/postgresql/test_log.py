@@ -285,9 +285,7 @@ def test_a_server_that_has_lost_commits_deposes_the_owner(
     owner.commit()
     owner.write("queues/a/1.seg", b"lost")
     owner.commit()
-    postgresql.execute(
-        "DELETE FROM harebell.log_0000000001 WHERE number = 3", url.rpartition("/")[2]
-    )
+    postgresql.execute(DELETE_THIRD, url.rpartition("/")[2])
     owner.writer.close()
     owner.write("queues/a/1.seg", b"next")
     with pytest.raises(Deposed, match="has lost confirmed commits"):
@@ -312,9 +310,7 @@ def test_a_row_that_is_missing_is_an_error_and_not_a_shorter_log(
     for number in range(4):
         owner.write("queues/a/1.seg", b"%d" % number, number)
         owner.commit()
-    postgresql.execute(
-        "DELETE FROM harebell.log_0000000001 WHERE number = 3", url.rpartition("/")[2]
-    )
+    postgresql.execute(DELETE_THIRD, url.rpartition("/")[2])
     with pytest.raises(StoreError, match="row 3 of the log is missing"):
         Owner(tmp_path / "again", url, "again")
 

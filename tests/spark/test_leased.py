@@ -50,10 +50,6 @@ def reader(broker_url: str, queue: str) -> Iterator[Readers]:
         one.stop()
 
 
-def claim_of(offset: dict[str, Any], queue: str) -> int:
-    return int(offset[queue]["claim"])
-
-
 def test_a_query_begins_at_the_same_offset_however_often_it_is_asked(
     reader: Readers, queue: str
 ) -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 STRING = "string"
 BASE64 = "base64"
 AUTO = "auto"
-ENCODINGS = (AUTO, BASE64)
 _SAFE_INTEGER = 2**64
 _CUT_OCTETS = 3
 """Octets of the last character that are there when it was cut."""

@@ -95,17 +95,6 @@ def properties_of(given: dict[str, Any]) -> dict[str, Any]:
     return properties
 
 
-argument_flag = click.option(
-    "-a",
-    "--argument",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An argument: name=text or name:=JSON. May be repeated.",
-)
-"""Decorate a verb with `-a` for arguments of declarations and bindings."""
-
-
 def headers_of(pairs: Sequence[str], what: str = "header") -> dict[str, Any]:
     """Return the table of `-H` or `-a` flags; the last of equal names wins.
 

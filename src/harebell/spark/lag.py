@@ -23,7 +23,6 @@ BEHIND = ("minOffsetsBehindLatest", "maxOffsetsBehindLatest", "avgOffsetsBehindL
 """Metrics over the queues of a source, in messages."""
 BYTES = "estimatedTotalBytesBehindLatest"
 """Bytes of all messages that a source has not read, as far as the broker knows the size of one."""
-_SOURCE = "harebell"
 
 
 class LagListener(StreamingQueryListener):

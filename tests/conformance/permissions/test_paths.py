@@ -23,7 +23,6 @@ from tests.conformance.permissions.worlds import KEY, Content, Refused, Session,
 from tests.conformance.sites import MemorySite
 
 WRITE_X = Need("write", "exchange", "x")
-READ_Q = Need("read", "queue", "q")
 
 
 def _site(**kinds: str) -> MemorySite:

@@ -12,8 +12,6 @@ from harebell.pipeline.sinks.delta import delta
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LAKE_VARIABLE = "HAREBELL_LAKE"
-
 
 def lake_of(spark: SparkSession, name: str, root: Path) -> DataFrame:
     """Return a table.

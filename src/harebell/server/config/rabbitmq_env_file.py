@@ -18,7 +18,6 @@ from typing import NamedTuple
 from harebell.server.config.errors import ConfigError
 from harebell.server.config.rabbitmq_conf import FILE_BYTES_MAX
 
-ENV_FILE = "rabbitmq-env.conf"
 _PREFIX = "RABBITMQ_"
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PIECE = re.compile(

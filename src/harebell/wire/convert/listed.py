@@ -24,7 +24,6 @@ _SIZE, _CODE, _FLAGS = 4, 2, 2
 _FIXED = {"priority": 1, "timestamp": 8}
 _TABLE = "headers"
 _HIGHEST = 15
-_OCTET = 8
 
 
 def to_struct(listed: PropertyList, raw: bytes) -> bytes:

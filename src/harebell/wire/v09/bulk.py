@@ -20,7 +20,6 @@ from harebell.wire.v09.method import Method, Table
 NAME = "bulk"
 VERSION = 1
 CLASS = 0xF001
-SPAN = 10
 READ = 20
 
 TABLE = """
