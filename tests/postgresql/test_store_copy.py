@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,7 +12,14 @@ from random import Random
 
 import pytest
 
+from harebell.base.errors import StoreError
+from harebell.base.osfs import OsFiles
 from harebell.client.blocking import connect
+from harebell.server.postgresql import store_copy
+from harebell.server.postgresql.database import Database
+from harebell.server.postgresql.log_reader import LogReader
+from harebell.server.postgresql.tables import Tables
+from harebell.store.journal.replaying import Replica
 from tests.patience import eventually
 from tests.postgresql.cluster import Member
 from tests.postgresql.servers import PostgresServer
@@ -62,6 +70,13 @@ def _bodies(url: str) -> list[bytes]:
         return [bytes(each.body)[:6] for each in found if each is not None]
 
 
+def _check(directory: Path) -> None:
+    checked = subprocess.run(
+        [command(), "store", "check", str(directory)], capture_output=True, text=True, check=True
+    )
+    assert "no damage" in checked.stdout
+
+
 def test_a_store_goes_to_postgresql_and_back(
     postgresql: PostgresServer, database: str, tmp_path: Path
 ) -> None:
@@ -81,10 +96,7 @@ def test_a_store_goes_to_postgresql_and_back(
         one.stop()
     done = _copy(url, back)
     assert done.returncode == 0, done.stderr
-    checked = subprocess.run(
-        [command(), "store", "check", str(back)], capture_output=True, text=True, check=True
-    )
-    assert "no damage" in checked.stdout
+    _check(back)
     with running_broker("--data-dir", str(back)) as broker:
         assert _bodies(broker.url) == wanted
     # A target that has something is left as it is.
@@ -108,6 +120,38 @@ def test_a_copy_that_is_cut_leaves_nothing(
     assert postgresql.execute(_SCHEMAS, database) == [(0,)]
     broken.unlink()
     assert _copy(first, postgresql.url(database)).returncode == 0
+
+
+def test_a_copy_that_differs_is_found_in_both_directions(
+    postgresql: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    first, back = tmp_path / "first", tmp_path / "back"
+    _filled(first)
+    back.mkdir()
+    tables = Tables("harebell")
+    place = Database(postgresql.url(database), "harebell", 3_000, store_copy.COPIER, "fsync")
+    with place.connect() as link:
+        tables.make(link)
+        image = store_copy._image_of(first)
+        store_copy._append_all(link, tables, first, image)
+        store_copy._check_rows(link, tables, first, image)
+        with pytest.raises(StoreError, match="definitions in PostgreSQL are not those"):
+            store_copy._check_rows(link, tables, first, image + b"x")
+        segment = next((first / "queues").rglob("*.seg"))
+        with segment.open("r+b") as file:
+            file.write(b"x")
+        with pytest.raises(StoreError, match=f"the copy differs from .*{segment.name}"):
+            store_copy._check_rows(link, tables, first, image)
+        replica = Replica(str(back), OsFiles(str(back)))
+        reader = LogReader(tables, replica)
+        reader.follow(link)
+        replica.close()
+    store_copy._check_files(back, reader)
+    segment = next((back / "queues").rglob("*.seg"))
+    with segment.open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(StoreError, match=f"the copy differs from the log: .*{segment.name}"):
+        store_copy._check_files(back, reader)
 
 
 def _killed(has_begun: Callable[[], object], rng: Random, *arguments: object) -> None:
@@ -152,7 +196,10 @@ def test_a_copy_that_is_killed_leaves_no_store_and_can_be_made_again(
         stored = looking.execute(rows.encode()).fetchall()
         for _ in range(_KILLS):
             _killed(lambda: draft.exists() and any(draft.iterdir()), rng, url, back)
-            assert not back.exists()
+            if back.exists():
+                # The kill came after the last step, the rename: then the copy is whole.
+                _check(back)
+                shutil.rmtree(back)
             assert looking.execute(rows.encode()).fetchall() == stored
     done = _copy(url, back)
     assert done.returncode == 0, done.stderr

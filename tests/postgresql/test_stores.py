@@ -290,6 +290,11 @@ def test_a_store_moves_alone(pair: tuple[Machine, Machine]) -> None:
         _publish(machine.amqp("far"), b"more")
         _publish(machine.amqp(), b"near")
     assert _take(one.amqp("far")) == b"far"
+    # The process of store 2 stands by already: there is nothing that it could give away.
+    _wait_for_standby(one, 1)
+    one.ask("cluster.drain")
+    two.wait("running")
+    one.wait("standby")
 
 
 def test_a_drained_machine_gives_all_its_stores_away(pair: tuple[Machine, Machine]) -> None:

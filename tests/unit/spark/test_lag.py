@@ -34,6 +34,16 @@ def test_a_stream_that_was_declared_again_is_behind_from_its_first_message() -> 
     assert lag_of(latest, {"a": stream(8)})["maxOffsetsBehindLatest"] == "7"
 
 
+def test_a_source_that_is_further_than_the_last_report_is_not_behind() -> None:
+    latest = {"a": stream(9, first=0, messageBytes=10)}
+    assert lag_of(latest, {"a": stream(12)}) == {
+        "minOffsetsBehindLatest": "0",
+        "maxOffsetsBehindLatest": "0",
+        "avgOffsetsBehindLatest": "0.0",
+        "estimatedTotalBytesBehindLatest": "0",
+    }
+
+
 def test_leased_queues_are_behind_by_what_is_ready() -> None:
     latest = {"q": {"generation": "g", "group": "spark-1", "claim": 3, "ready": 12}}
     assert lag_of(latest, {}) == {

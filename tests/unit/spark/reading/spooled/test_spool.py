@@ -92,6 +92,13 @@ def test_what_is_committed_is_deleted_and_nothing_else(tmp_path: Path) -> None:
     assert numbers(spools.plan(tmp_path, spool.name, 15, 30, 1)) == [list(range(15, 30))]
     with pytest.raises(FileNotFoundError):
         spools.plan(tmp_path, spool.name, 5, 15, 1)
+    spool.forget_before(19)
+    assert numbers(spools.plan(tmp_path, spool.name, 19, 30, 1)) == [list(range(19, 30))]
+    # The end of a file is the position behind its last row.
+    spool.forget_before(20)
+    with pytest.raises(FileNotFoundError):
+        spools.plan(tmp_path, spool.name, 19, 30, 1)
+    assert numbers(spools.plan(tmp_path, spool.name, 20, 30, 1)) == [list(range(20, 30))]
 
 
 def test_a_dropped_spool_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""Which brokers of a store run: those whose beats grow."""
+
+from __future__ import annotations
+
+import time
+
+from harebell.server.postgresql.database import Database
+from harebell.server.postgresql.figures import cluster_rows
+from harebell.server.postgresql.ownership import (
+    STANDBY,
+    RunningBrokers,
+    forget_node,
+    report_node,
+)
+from harebell.server.postgresql.tables import Tables
+from tests.postgresql.servers import PostgresServer
+
+SECONDS = 0.3
+
+
+def test_a_broker_whose_beat_stays_the_same_is_gone_until_it_reports_again(
+    postgresql: PostgresServer, database: str
+) -> None:
+    tables = Tables("harebell")
+    with Database(postgresql.url(database), "harebell", 3_000, "one", "fsync").connect() as link:
+        tables.make(link)
+        brokers = RunningBrokers(SECONDS)
+
+        def states() -> dict[str, str]:
+            rows = cluster_rows(1, brokers.rows(link, tables))
+            assert all(row["running"] == (row["state"] != "gone") for row in rows)
+            return {row["name"]: row["state"] for row in rows}
+
+        for name in ("one", "two"):
+            report_node(link, tables, name, "host:5672", STANDBY, "1")
+        assert states() == {"one": "standby", "two": "standby"}
+        time.sleep(SECONDS + 0.1)
+        report_node(link, tables, "two", "host:5672", STANDBY, "1")
+        assert states() == {"one": "gone", "two": "standby"}
+        report_node(link, tables, "one", "host:5672", STANDBY, "1")
+        assert states()["one"] == "standby"
+        forget_node(link, tables, "two")
+        assert list(states()) == ["one"]
