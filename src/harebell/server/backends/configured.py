@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from harebell.auth.users import Users
 from harebell.server.backends.cache import Cache
@@ -24,6 +25,7 @@ from harebell.server.config.errors import ConfigError
 _MS = 1_000
 _KEYS_MS = 10_000
 _SECRET_BYTES = 32
+_Key = TypeVar("_Key")
 
 
 class Backends:
@@ -145,30 +147,8 @@ class Backends:
                 "pip install harebell[oauth2]"
             ) from None
         config = self._config
-        server = config.auth_oauth2_resource_server_id
-        if server is None:
-            raise ConfigError(
-                "auth_backends has oauth2 but auth_oauth2_resource_server_id is not set: name the "
-                "audience of the tokens"
-            )
+        server = self._check_tokens()
         issuer, url = config.auth_oauth2_issuer or "", config.auth_oauth2_jwks_url or ""
-        if not (issuer or url or config.auth_oauth2_signing_keys):
-            raise ConfigError(
-                "auth_backends has oauth2 but no key verifies tokens: set auth_oauth2_issuer, "
-                "auth_oauth2_jwks_url or auth_oauth2_signing_keys"
-            )
-        if url.startswith("http:") or (issuer.startswith("http:") and not url):
-            self._log(
-                "warning", "keys for OAuth 2 tokens are read without TLS: use an https address"
-            )
-        keys = {}
-        for name, path in config.auth_oauth2_signing_keys.items():
-            try:
-                keys[name] = key_of_pem(Path(path).read_bytes())
-            except (OSError, ValueError) as error:
-                raise ConfigError(
-                    f"auth_oauth2_signing_keys: {path} has no public key: {error}"
-                ) from None
         tls = TlsFiles(
             config.auth_oauth2_https_cacertfile,
             verify=config.auth_oauth2_https_peer_verification == "verify_peer",
@@ -188,7 +168,7 @@ class Backends:
                 aliases=config.auth_oauth2_scope_aliases,
             ),
             SigningKeys(
-                keys,
+                _read_keys(config.auth_oauth2_signing_keys, key_of_pem),
                 config.auth_oauth2_default_key or "",
                 url,
                 discovery if issuer else "",
@@ -199,6 +179,31 @@ class Backends:
             time.time,
         )
 
+    def _check_tokens(self) -> str:
+        """Check the keys of OAuth 2 against each other; return the audience of the tokens.
+
+        Raises:
+            ConfigError: one is missing.
+        """
+        config = self._config
+        server = config.auth_oauth2_resource_server_id
+        if server is None:
+            raise ConfigError(
+                "auth_backends has oauth2 but auth_oauth2_resource_server_id is not set: name the "
+                "audience of the tokens"
+            )
+        issuer, url = config.auth_oauth2_issuer or "", config.auth_oauth2_jwks_url or ""
+        if not (issuer or url or config.auth_oauth2_signing_keys):
+            raise ConfigError(
+                "auth_backends has oauth2 but no key verifies tokens: set auth_oauth2_issuer, "
+                "auth_oauth2_jwks_url or auth_oauth2_signing_keys"
+            )
+        if url.startswith("http:") or (issuer.startswith("http:") and not url):
+            self._log(
+                "warning", "keys for OAuth 2 tokens are read without TLS: use an https address"
+            )
+        return server
+
     def _client(self, connect_ms: int, answer_ms: int, tls: TlsFiles, group: str) -> WebClient:
         try:
             client = WebClient(connect_ms / _MS, answer_ms / _MS, tls)
@@ -206,3 +211,20 @@ class Backends:
             raise ConfigError(f"the TLS files of {group} cannot be used: {error}") from None
         self._clients.append(client)
         return client
+
+
+def _read_keys(paths: Mapping[str, str], key_of: Callable[[bytes], _Key]) -> dict[str, _Key]:
+    """Return the public keys in files, by the names of the keys.
+
+    Raises:
+        ConfigError: a file has none.
+    """
+    keys = {}
+    for name, path in paths.items():
+        try:
+            keys[name] = key_of(Path(path).read_bytes())
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"auth_oauth2_signing_keys: {path} has no public key: {error}"
+            ) from None
+    return keys

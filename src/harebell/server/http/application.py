@@ -77,6 +77,42 @@ class Answer(NamedTuple):
     rows: Rows | None = None
 
 
+class _Call(NamedTuple):
+    """A command that a request asks for, and whose user may run commands of its kind.
+
+    Args:
+        request: what the client has sent.
+        command: the one that the path names.
+        user: on whose behalf it runs.
+        path: the parameters in the path.
+        query: those in the query.
+        body: as it was sent; b"" for a request that reads.
+        upload: what the body has if it is a form.
+        by_name: whether the path has the name of the command.
+        linked: whether web pages link to the path, for files that are up- and downloaded.
+    """
+
+    request: Request
+    command: Command
+    user: User
+    path: dict[str, str]
+    query: dict[str, str]
+    body: bytes
+    upload: Upload
+    by_name: bool
+    linked: bool
+
+    @property
+    def reads(self) -> bool:
+        """Whether the request only reads."""
+        return self.request.method in _READS
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the request deletes."""
+        return bool(self.request.method == "DELETE")
+
+
 class ManagementApp:
     """The ASGI application.
 
@@ -153,12 +189,20 @@ class ManagementApp:
             await send_rows(answer.rows, [*headers, *answer.headers], receive, send)
 
     async def _answer(self, request: Request) -> Answer:
-        scope = request.scope
-        raw = scope.get("raw_path") or scope["path"].encode()
+        raw = request.scope.get("raw_path") or request.scope["path"].encode()
         page = self._page.answer(request.method, raw, request.headers.get("if-none-match"))
         if page is not None:
             return Answer(page.status, page.headers, (page.body,))
         segments = segments_of(raw, self._config.management_path_prefix)
+        answer = await self._answer_anybody(request, segments)
+        if answer is not None:
+            return answer
+        call = await self._call_of(request, segments)
+        away: list[int] = []
+        return _finished(call, await self._run(call, away), away)
+
+    async def _answer_anybody(self, request: Request, segments: list[str]) -> Answer | None:
+        """Answer what is open to clients without a login; None for all else."""
         prefix = self._config.management_path_prefix
         if segments == OPENAPI and request.method in _READS:
             from harebell.server.http.openapi import document
@@ -172,16 +216,24 @@ class ManagementApp:
             return Answer(opened.status, opened.headers, (opened.body,))
         if request.method == "OPTIONS":
             return Answer(200, (("allow", ", ".join(self.routes.methods(segments))),))
-        by_name = is_by_name(request.method, segments)
+        return None
+
+    async def _call_of(self, request: Request, segments: list[str]) -> _Call:
+        """Find the command and its user, and read the body once the user may send one.
+
+        Raises:
+            HttpError: there is no such route, or the user may not use it.
+        """
         path: dict[str, str] = {}
+        by_name = is_by_name(request.method, segments)
         if by_name:
             command = command_of(segments)
         else:
             command, path = self.routes.find(request.method, segments)
-        query = query_of(scope["query_string"])
+        query = query_of(request.scope["query_string"])
         authorization = request.headers.get("authorization")
-        links = segments[:2] in _DEFINITIONS
-        if links and authorization is None and "auth" in query:
+        linked = segments[:2] in _DEFINITIONS
+        if linked and authorization is None and "auth" in query:
             authorization = f"Basic {query['auth']}"
         user = await self._logins.user_of(authorization, _address_of(request))
         check_tags(user, command)
@@ -189,51 +241,61 @@ class ManagementApp:
         if "vhost" in path:
             await self._check_vhost(user, command, path["vhost"], reads=reads)
         body = b"" if reads else await self._body(request)
-        upload = upload_of(request.headers.get("content-type"), body) if links else Upload(body)
-        mine = query if reads or request.method == "DELETE" else {}
-        context = self._context.on_behalf_of(user)
-        away: list[int] = []
+        upload = upload_of(request.headers.get("content-type"), body) if linked else Upload(body)
+        return _Call(request, command, user, path, query, body, upload, by_name, linked)
+
+    async def _run(self, call: _Call, away: list[int]) -> Answer:
+        """Run the command.
+
+        Args:
+            call: the command and its user.
+            away: gets the numbers of the stores that are missing in the answer.
+
+        Raises:
+            HttpError: it is refused.
+        """
+        context = self._context.on_behalf_of(call.user)
 
         def run() -> Slices[Answer]:
-            if by_name:
-                arguments = yield from arguments_of(command, body)
-                check_rights(user, command, arguments, self._context.broker)
-            else:
-                reason = request.headers.get(REASON_HEADER)
-                arguments = yield from fields_of(command, path, mine, upload.file, reason)
-                named = arguments.get("vhost")
-                if "vhost" not in path and isinstance(named, str):
-                    # It is in the query or in the body.
-                    check_vhost(user, command, named, self._context.broker, reads=reads)
+            arguments = yield from self._arguments_of(call)
             away.clear()
             answer = yield from rows_of(
-                self._dispatcher.answer(command, context, arguments, away, reads=reads)
+                self._dispatcher.answer(call.command, context, arguments, away, reads=call.reads)
             )
             rows = self._dispatcher.reader_of(answer)
             if rows is not None:
                 return Answer(200, (_ROWS,), rows=rows)
-            if by_name:
+            if call.by_name:
                 return (yield from _whole(answer))
-            return (yield from _made(request, command, answer, query))
+            return (yield from _made(call.request, call.command, answer, call.query))
 
         try:
-            made: Answer = await decided(user, lambda: self._dispatcher.run(run, user.name))
+            made: Answer = await decided(
+                call.user, lambda: self._dispatcher.run(run, call.user.name)
+            )
         except HttpError:
             raise
         except (CommandRefused, Refusal, MetadataError) as error:
-            raise of_refusal(error, reads=reads or request.method == "DELETE") from None
+            raise of_refusal(error, reads=call.reads or call.deletes) from None
         except HarebellError as error:
             raise of_refusal(error) from None
-        if away:
-            shown = ",".join(map(str, away))
-            made = made._replace(headers=(*made.headers, (AWAY_HEADER, shown)))
-        if upload.redirect:
-            return Answer(303, (("location", upload.redirect),))
-        if links and reads and "download" in query:
-            name = quote(query["download"], safe="")
-            file = ("content-disposition", f"attachment; filename*=UTF-8''{name}")
-            return made._replace(headers=(*made.headers, file))
         return made
+
+    def _arguments_of(self, call: _Call) -> Slices[dict[str, Any]]:
+        """Return the arguments of a command, after a check of the rights that depend on them."""
+        broker = self._context.broker
+        if call.by_name:
+            arguments = yield from arguments_of(call.command, call.body)
+            check_rights(call.user, call.command, arguments, broker)
+            return arguments
+        reason = call.request.headers.get(REASON_HEADER)
+        query = call.query if call.reads or call.deletes else {}
+        arguments = yield from fields_of(call.command, call.path, query, call.upload.file, reason)
+        named = arguments.get("vhost")
+        if "vhost" not in call.path and isinstance(named, str):
+            # It is in the query or in the body.
+            check_vhost(call.user, call.command, named, broker, reads=call.reads)
+        return arguments
 
     async def _check_vhost(self, user: User, command: Command, vhost: str, *, reads: bool) -> None:
         async def check() -> None:
@@ -286,6 +348,20 @@ def _address_of(request: Request) -> str:
     """Return the address of the client."""
     client = request.scope.get("client")
     return client[0] if client else ""
+
+
+def _finished(call: _Call, made: Answer, away: list[int]) -> Answer:
+    """Return the response with what is the same for all commands."""
+    if away:
+        shown = ",".join(map(str, away))
+        made = made._replace(headers=(*made.headers, (AWAY_HEADER, shown)))
+    if call.upload.redirect:
+        return Answer(303, (("location", call.upload.redirect),))
+    if call.linked and call.reads and "download" in call.query:
+        name = quote(call.query["download"], safe="")
+        file = ("content-disposition", f"attachment; filename*=UTF-8''{name}")
+        return made._replace(headers=(*made.headers, file))
+    return made
 
 
 def _whole(answer: Any) -> Slices[Answer]:
