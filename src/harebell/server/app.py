@@ -1,4 +1,4 @@
-"""Run a broker: listeners, turns of the event loop, the periodic tick, and shutdown.
+"""A broker in its event loop: listeners, turns, the periodic tick, and shutdown.
 
 A turn is one pass of the event loop. Every readable socket is read, the output is collected in the
 buffers of the connections, and at the end of the turn each buffer is written once.
@@ -27,7 +27,6 @@ from harebell.base import impl, limits
 from harebell.base.chooser import Chooser
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
-from harebell.base.heap import keep_heap
 from harebell.base.histogram import LAG_SECONDS, Histogram
 from harebell.base.work import Work
 from harebell.front.arrival import Arrival
@@ -44,21 +43,20 @@ from harebell.server.config import Config, Configuration, default_password, memo
 from harebell.server.config.shown import shown_values
 from harebell.server.control import server as control_server
 from harebell.server.control.dispatcher import Dispatcher
-from harebell.server.disk.erasure import erase
 from harebell.server.disk.flusher import Flusher
 from harebell.server.disk.storage import Storage
-from harebell.server.file_limits import ask_for_more, max_open, shares
+from harebell.server.file_limits import max_open, shares
 from harebell.server.http.listening import HttpListener
 from harebell.server.http.serving import serve_http
 from harebell.server.logs.logger import Logger, PublishedLog
 from harebell.server.logs.outputs import log_paths
-from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new
+from harebell.server.memory_tuning import Trimmer, collect_new
 from harebell.server.metrics.serving import serve_metrics
 from harebell.server.metrics.source import Source
 from harebell.server.net.connection import ServerProtocol
 from harebell.server.net.elsewhere import Elsewhere
-from harebell.server.net.handed_sockets import Claimed, EndedAsStandby, HandedSockets, kept
-from harebell.server.net.listener import Listener, StartError, listen, reopened
+from harebell.server.net.handed_sockets import HandedSockets
+from harebell.server.net.listener import Listener, listen, reopened
 from harebell.server.net.tls import ServerTls
 from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
@@ -74,8 +72,6 @@ if TYPE_CHECKING:
     from harebell.server.cluster.cluster import Cluster
     from harebell.server.postgresql.fence import Fence
     from harebell.server.postgresql.owned_store import OwnedStore
-
-__all__ = ["App", "StartError", "run"]
 
 _SEED_BYTES = 8
 _LOOK_WRITES = 16
@@ -123,38 +119,12 @@ class App:
         segments, self.max_connections = shares(max_open())
         self.storage.store.handles.allow(segments)
         self._turned_away = False
-        chooser = Chooser(os.urandom(_SEED_BYTES))
-        self.broker = Broker(
-            self.storage.store,
-            gauge,
-            headers_of,
-            EDITOR,
-            self.wall,
-            chooser,
-            node=self.node,
-            # "" declares classic queues without adding `x-queue-type` to their arguments.
-            default_queue_type=config.default_queue_type.replace("classic", ""),
-            work=Work(time.monotonic),
-        )
-        self.storage.store.work = self.broker.work
-        self.logger.exchange = self.broker.log
-        self.logger.flush = self.flush_soon
+        self.broker = self._make_broker(gauge)
         self.timers = self.broker.timers
         self._alarm: Cancellable | None = None
-        self.registry = ConnectionRegistry(gauge, self.broker.work)
-        self.registry.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
-        self.registry.pending_logins.limit = config.unauthenticated_connection_max
-        self.registry.pending_logins.max_per_address = (
-            config.unauthenticated_connection_max_per_address
-        )
+        self.registry = self._make_registry(gauge)
         self.overdue = DeliveryAckTimeout(self.registry, config.consumer_timeout)
-        self.broker.stages.room = self.storage.room_for_stages(config)
-        self.broker.stages.report = self.logger.write
-        self.users = Users(
-            os.urandom,
-            cram=CRAM_MD5 in (config.auth_mechanisms or ()),
-            algorithm=config.password_hashing_module,
-        )
+        self.users = self._make_users()
         self._verifying = PasswordVerifier(self.loop, self.users, self.flush_soon)
         self.users.later = self._verifying
         self._backends = self._make_backends(config)
@@ -190,6 +160,45 @@ class App:
         self.handing_over: Elsewhere | None = None
         self.open_http: Callable[[], Awaitable[list[HttpListener]]]
         self.reopened = lambda closed: reopened(self, closed)
+
+    def _make_broker(self, gauge: Gauge) -> Broker:
+        """Return the broker over the storage, which the log publishes its lines in."""
+        broker = Broker(
+            self.storage.store,
+            gauge,
+            headers_of,
+            EDITOR,
+            self.wall,
+            Chooser(os.urandom(_SEED_BYTES)),
+            node=self.node,
+            # "" declares classic queues without adding `x-queue-type` to their arguments.
+            default_queue_type=self.config.default_queue_type.replace("classic", ""),
+            work=Work(time.monotonic),
+        )
+        self.storage.store.work = broker.work
+        self.logger.exchange = broker.log
+        self.logger.flush = self.flush_soon
+        broker.stages.room = self.storage.room_for_stages(self.config)
+        broker.stages.report = self.logger.write
+        return broker
+
+    def _make_registry(self, gauge: Gauge) -> ConnectionRegistry:
+        """Return the registry of connections, with the limits of the configuration."""
+        config = self.config
+        registry = ConnectionRegistry(gauge, self.broker.work)
+        registry.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
+        pending = registry.pending_logins
+        pending.limit = config.unauthenticated_connection_max
+        pending.max_per_address = config.unauthenticated_connection_max_per_address
+        return registry
+
+    def _make_users(self) -> Users:
+        """Return the users of the broker; there are none before `_restore_users`."""
+        return Users(
+            os.urandom,
+            cram=CRAM_MD5 in (self.config.auth_mechanisms or ()),
+            algorithm=self.config.password_hashing_module,
+        )
 
     def _make_fence(self, owned: OwnedStore | None) -> Fence | None:
         """Return what ends the service when another broker can own the store."""
@@ -787,135 +796,3 @@ def node_name(config: Config) -> str:
     """Return the name of the broker, as name@host."""
     host = platform.node() or "localhost"
     return config.node_name or f"harebell@{host.partition('.')[0]}"
-
-
-async def _own_store(
-    config: Config, logger: Logger, manager: ServiceManager, say: Callable[[str], None]
-) -> Claimed:
-    """Wait until this broker owns its store; at once for a store in the data directory.
-
-    Raises:
-        EndedAsStandby: it was told to end before.
-    """
-    if not config.storage:
-        return Claimed()
-    # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.cluster.stores import number_of
-    from harebell.server.postgresql.standby_service import StandbyService
-
-    number = number_of(os.environ)
-    return await StandbyService(config, node_name(config), number, manager, logger.write, say).own()
-
-
-async def _serve(
-    configuration: Configuration,
-    ready: Callable[[App], None],
-    again: Again | None,
-    say: Callable[[str], None],
-) -> int:
-    ask_for_more()
-    manager = ServiceManager(os.environ, os.getpid())
-    config = configuration.config
-    logger = Logger(config, node_name(config))
-    uncompiled = impl.warning()
-    if uncompiled is not None:
-        logger.write("warning", uncompiled)
-    for file in configuration.files:
-        logger.write("info", f"configuration file {file}")
-    for sentence in configuration.warnings:
-        logger.write("warning", sentence)
-    try:
-        owned, handed, was_ended = await _own_store(config, logger, manager, say)
-        try:
-            app = App(config, logger, owned=owned)
-            app.again = again
-            await app.start(handed)
-        except HarebellError:
-            if owned is not None and owned.ownership.lost:
-                logger.write("error", f"the store was lost at once: {owned.ownership.lost}")
-                logger.close()
-                _stand_by(handed)
-            handed.close()
-            if owned is not None:
-                owned.ownership.end(release=True)
-            raise
-        app.obey(manager)
-        if was_ended():
-            app.end()
-        bound_collections()
-        keep_heap()
-        # Warnings of the start must appear before the line "Server startup complete".
-        logger.drain(limits.LOG_DRAIN_SECONDS)
-        ready(app)
-        # What are plugins of RabbitMQ: management and the metrics for Prometheus.
-        plugins = bool(app.http_listeners) + bool(app.metrics_listeners)
-        logger.write("info", f"Server startup complete; {plugins} plugins started.")
-        app.report_ready()
-        await app.wait()
-        if app.service.successor is not None:
-            handed = kept(app.listeners, app.http_listeners)
-        await app.stop()
-        if app.service.successor is not None:
-            logger.close()
-            _stand_by(handed)
-        while (resetting := app.service.resetting) is not None:
-            erase(app.config.data_dir)
-            app = App(app.config, logger, app.service.closed)
-            app.again = again
-            await app.start()
-            app.obey(manager)
-            app.report_ready()
-            resetting.set_result(None)
-            await app.wait()
-            await app.stop()
-    except EndedAsStandby:
-        logger.write("info", "this broker stood by, and ends")
-    finally:
-        manager.close()
-        logger.close()
-    return 0
-
-
-def _stand_by(handed: HandedSockets) -> None:
-    """Start again as a standby, after the store was given to another broker."""
-    # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.postgresql.fence import restart_process
-
-    restart_process(handed)
-
-
-def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
-    """Return the factory of the event loop: uvloop if installed, unless configured otherwise."""
-    if wanted == "asyncio":
-        return asyncio.new_event_loop
-    try:
-        import uvloop
-    except ImportError:
-        if wanted == "uvloop":
-            raise StartError(
-                "loop is 'uvloop', which is not installed: pip install uvloop"
-            ) from None
-        return asyncio.new_event_loop
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
-def run(
-    configuration: Configuration,
-    ready: Callable[[App], None] = lambda app: None,
-    again: Again | None = None,
-    say: Callable[[str], None] = lambda line: None,
-) -> int:
-    """Run a broker until SIGTERM or SIGINT, and return the exit code.
-
-    Args:
-        configuration: the configuration, and where it comes from.
-        ready: called once, when every address accepts connections.
-        again: reads the configuration anew, for a reload.
-        say: called with the lines of a broker that stands by.
-
-    Raises:
-        StartError: the broker cannot start; the text is for the user.
-    """
-    with asyncio.Runner(loop_factory=_loop_factory(configuration.config.loop)) as runner:
-        return runner.run(_serve(configuration, ready, again, say))

@@ -112,7 +112,7 @@ def serve(config_file: str | None, **flags: str | None) -> None:
         click.get_current_context().exit(_supervise(configuration))
     # Imported objects are never garbage: collections during the import would waste time.
     gc.disable()
-    from harebell.server.app import run
+    from harebell.server.broker_process import run
 
     gc.freeze()
     gc.enable()
