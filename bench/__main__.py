@@ -52,7 +52,7 @@ def measure(
     seconds: float,
     console: Console,
 ) -> list[Result]:
-    """Every run, brokers taking turns so that the machine's moods meet all of them.
+    """Every run, brokers taking turns so that a change of the machine's speed meets all of them.
 
     Raises:
         BenchError: a run does not count.

@@ -11,7 +11,7 @@ from bench.brokers import Broker, Harebell
 from bench.frames import Frames
 from bench.measure import Result
 from bench.peer import BenchError, Peer
-from bench.process import cpu_seconds, peak_octets, resident_octets
+from bench.process import cpu_seconds, peak_bytes, resident_bytes
 from bench.scenarios import BACKLOG, RESTART
 from harebell.wire.v09 import methods as m
 
@@ -33,7 +33,7 @@ def backlog(broker: Broker, count: int) -> Result:
     before = cpu_seconds(broker.pid)
     seconds = _fill(peer, count, _LARGE_BYTES)
     used_in = cpu_seconds(broker.pid) - before
-    resident = resident_octets(broker.pid)
+    resident = resident_bytes(broker.pid)
     peer.close()
     before = cpu_seconds(broker.pid)
     _drain(broker, count, _LARGE_BYTES)
@@ -46,7 +46,7 @@ def backlog(broker: Broker, count: int) -> Result:
         us_out=used_out * 1e6 / count,
         messages_per_second=count / seconds,
         resident_mib=resident / _MIB,
-        peak_mib=peak_octets(broker.pid) / _MIB,
+        peak_mib=peak_bytes(broker.pid) / _MIB,
     )
 
 
@@ -65,7 +65,7 @@ def restart(broker: Harebell, count: int) -> Result:
     peer.close()
     if found != count:
         raise BenchError(f"{broker.name} {RESTART}: {found} of {count} messages came back")
-    resident = resident_octets(broker.pid)
+    resident = resident_bytes(broker.pid)
     _drain(broker, count, _SMALL_BYTES)
     return Result(
         broker=broker.name,

@@ -1,4 +1,4 @@
-"""What the disk gives: a loop that appends as many octets as a broker must, and syncs them."""
+"""What the disk gives: a loop that appends as many bytes as a broker must, and syncs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from bench.scenarios import WINDOW, Scenario
 
 RECORD_BYTES = 36
-"""A record's octets before exchange, routing key, properties and body."""
+"""A record's bytes before exchange, routing key, properties and body."""
 _ALIGN = 8
 _PROPERTIES_BYTES = 3
 

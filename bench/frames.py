@@ -19,7 +19,7 @@ class Frames:
     Args:
         exchange: where to.
         routing_key: with which key.
-        size: octets of every body, at least STAMP_BYTES.
+        size: bytes of every body, at least STAMP_BYTES.
         persistent: whether they are persistent.
         batch: no more than so many.
 
@@ -35,7 +35,7 @@ class Frames:
         self._step = len(one)
         self._stamp_at = one.index(b"\xab" * STAMP_BYTES)
         self.batch = max(1, min(batch, _SMALL_BATCH_BYTES // self._step))
-        self._octets = bytearray(one * self.batch)
+        self._encoded = bytearray(one * self.batch)
 
     def encoded(self, exchange: str, routing_key: str, body: bytes, persistent: bool) -> bytes:
         """One publish."""
@@ -45,15 +45,15 @@ class Frames:
         return bytes(out.take())
 
     def numbered(self, number: int, stamp: int, count: int) -> memoryview:
-        """The octets of messages from a number on.
+        """The bytes of messages from a number on.
 
         Args:
             number: of the first.
             stamp: goes into each of them, behind the number.
             count: how many, at most `batch`.
         """
-        octets, at = self._octets, self._stamp_at
+        encoded, at = self._encoded, self._stamp_at
         for offset in range(count):
-            struct.pack_into(">QQ", octets, at, number + offset, stamp)
+            struct.pack_into(">QQ", encoded, at, number + offset, stamp)
             at += self._step
-        return memoryview(octets)[: count * self._step]
+        return memoryview(encoded)[: count * self._step]

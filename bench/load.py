@@ -127,7 +127,7 @@ class Consumer:
             if number != self.expected[lane]:
                 raise BenchError(f"{lane}: expected message {self.expected[lane]}, got {number}")
             if len(body) != self.scenario.size:
-                raise BenchError(f"{lane}: message {number} has {len(body)} octets")
+                raise BenchError(f"{lane}: message {number} has {len(body)} bytes")
             self.expected[lane] = number + 1
             self.received += 1
             if self.scenario.rate:

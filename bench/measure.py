@@ -14,7 +14,7 @@ from bench.brokers import Broker
 from bench.disk import appended_per_second
 from bench.load import Job
 from bench.peer import BenchError, Peer
-from bench.process import cpu_seconds, resident_octets
+from bench.process import cpu_seconds, resident_bytes
 from bench.scenarios import IDLE, Scenario
 from harebell.wire.v09 import methods as m
 
@@ -43,7 +43,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
         start_seconds: for `idle` and `restart`, from start to the answer to a protocol header.
         stop_seconds: for `restart`, from the signal to the end.
         disk_share: messages per second, as a share of what a loop reaches that only appends and
-            syncs as many octets.
+            syncs as many bytes.
         us_in: for `f`, broker CPU microseconds per message published.
         us_out: for `f`, per message delivered.
         peak_mib: for `f`, the most memory it had.
@@ -110,7 +110,7 @@ def play(broker: Broker, scenario: Scenario, seconds: float) -> Result:
         messages=deliveries,
         p50_us=received.get("p50_us"),
         p99_us=received.get("p99_us"),
-        resident_mib=resident_octets(broker.pid) / _MIB,
+        resident_mib=resident_bytes(broker.pid) / _MIB,
     )
 
 
@@ -143,15 +143,15 @@ def _report(
 def rest(broker: Broker) -> Result:
     """What a fresh broker takes when nothing happens, and what connections and queues add."""
     time.sleep(_SETTLE_SECONDS)
-    at_start = resident_octets(broker.pid)
+    at_start = resident_bytes(broker.pid)
     peers = [Peer(broker.port, lambda *_: None) for _ in range(CONNECTIONS)]
     time.sleep(_SETTLE_SECONDS)
-    with_connections = resident_octets(broker.pid)
+    with_connections = resident_bytes(broker.pid)
     names = [f"bench.idle.{number}" for number in range(QUEUES)]
     for name in names:
         peers[0].call(m.QueueDeclare(name), m.QueueDeclareOk)
     time.sleep(_SETTLE_SECONDS)
-    with_queues = resident_octets(broker.pid)
+    with_queues = resident_bytes(broker.pid)
     for name in names:
         peers[0].call(m.QueueDelete(name), m.QueueDeleteOk)
     for peer in peers:

@@ -1,6 +1,6 @@
 """A lean AMQP client on one blocking socket: what a load generator needs and nothing more.
 
-It answers connection.start and connection.tune, waits for replies, and otherwise leaves the octets
+It answers connection.start and connection.tune, waits for replies, and otherwise leaves the bytes
 to its user, so that the generator costs far less than a broker.
 """
 

@@ -80,10 +80,10 @@ class Peer010(SegmentSink):
         while self._completed < count:
             self.read()
 
-    def transferred(self, octets: memoryview, count: int) -> None:
+    def transferred(self, frames: memoryview, count: int) -> None:
         """Write transfers that are encoded already."""
         self._sent += count
-        self.socket.sendall(octets)
+        self.socket.sendall(frames)
 
     def finish(self) -> None:
         """Wait until everything that was sent is complete."""

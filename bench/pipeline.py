@@ -1,8 +1,8 @@
 """What is measured of the data pipeline: the rows of `python -m bench.spark`.
 
 Every row is played with the synthetic source or sink, with Harebell, and with the synthetic one
-again, so that the machine's moods meet both. Messages have 200 octets and are persistent, queues
-are durable.
+again, so that a change of the machine's speed meets both. Messages have 200 bytes and are
+persistent, queues are durable.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     python -m bench.postgresql --seconds 2 --through 100000
 
 Servers are those of the machine's package with the settings of a new cluster, on the disk of
-temporary files. `copy` writes as many octets as the broker has to, in rows as large as a window of
+temporary files. `copy` writes as many bytes as the broker has to, in rows as large as a window of
 messages: once in one transaction, and once with a commit for each row, which is what confirms wait
 for. `psql` is the time of one INSERT of a message by psql, one after the other, and at the pace of
 the confirms that it is compared with; see `bench.postgresql_commits`. The rest are brokers with
@@ -334,11 +334,11 @@ def _size(server: PostgresServer, through: int) -> Figures:
     scenario = SCENARIOS["c128w"]
     seconds = min(5.0, through / _SLOWEST)
     with _over(server, "size") as broker:
-        before = _octets(server)
+        before = _database_bytes(server)
         messages, largest = 0, 0
         while messages < through:
             messages += play(broker, scenario, seconds).messages or 0
-            largest = max(largest, _octets(server) - before)
+            largest = max(largest, _database_bytes(server) - before)
         cleaned = server.execute(
             "SELECT coalesce(sum(n_dead_tup), 0), coalesce(sum(autovacuum_count), 0)"
             " FROM pg_stat_user_tables WHERE relname LIKE 'log%'",
@@ -352,7 +352,7 @@ def _size(server: PostgresServer, through: int) -> Figures:
     }
 
 
-def _octets(server: PostgresServer) -> int:
+def _database_bytes(server: PostgresServer) -> int:
     return int(str(server.execute(f"SELECT pg_database_size('{_DATABASE}')")[0][0]))
 
 

@@ -52,20 +52,20 @@ def exact_cpu_seconds(pid: int) -> float:
     return used / 1e9 or cpu_seconds(pid)
 
 
-def resident_octets(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """Resident memory of the family."""
-    octets = 0
+    byte_count = 0
     for each in family(pid):
         try:
-            octets += int((_PROC / str(each) / "statm").read_text().split()[1]) * _PAGE
+            byte_count += int((_PROC / str(each) / "statm").read_text().split()[1]) * _PAGE
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return octets
+    return byte_count
 
 
-def peak_octets(pid: int) -> int:
+def peak_bytes(pid: int) -> int:
     """The most resident memory that the family's processes of now ever had."""
-    octets = 0
+    byte_count = 0
     for each in family(pid):
         try:
             text = (_PROC / str(each) / "status").read_text()
@@ -73,5 +73,5 @@ def peak_octets(pid: int) -> int:
             continue
         for line in text.splitlines():
             if line.startswith("VmHWM:"):
-                octets += int(line.split()[1]) * 1024
-    return octets
+                byte_count += int(line.split()[1]) * 1024
+    return byte_count

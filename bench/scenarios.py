@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 STAMP_BYTES = 16
-"""Every body begins with its number and the time it was sent, eight octets each."""
+"""Every body begins with its number and the time it was sent, eight bytes each."""
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -14,14 +14,14 @@ class Scenario(Struct, frozen=True, kw_only=True):
     Args:
         name: how it is called.
         says: what it is, for people.
-        size: octets of every body, at least STAMP_BYTES.
+        size: bytes of every body, at least STAMP_BYTES.
         prefetch: the consumer's prefetch; 0 consumes without acknowledging.
         ack_every: the consumer acknowledges that many at once.
         durable: durable queue, persistent messages.
         confirms: most publishes without their confirm; 0 publishes without confirms.
         queues: with more than one, a fanout exchange leads to them.
         readers: with any, the queue is a stream that so many consumers read from its beginning.
-        beside_disk: compare with a loop that writes and syncs the same octets.
+        beside_disk: compare with a loop that writes and syncs the same bytes.
         bindings: with any, a topic exchange has that many, and one of them matches.
         rate: messages per second; 0 sends as fast as it goes.
         ahead: most messages sent and not received.

@@ -14,7 +14,7 @@ from bench.brokers import Harebell
 from bench.load import Consumer, Job
 from bench.measure import Result, play
 from bench.peer import BenchError
-from bench.process import cpu_seconds, family, resident_octets
+from bench.process import cpu_seconds, family, resident_bytes
 from bench.report import medians
 from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
 from tests.bench.runs import ran
@@ -128,5 +128,5 @@ def test_what_children_use_is_counted_with_their_parent() -> None:
         assert len(family(parent.pid)) == 2
         # Every process loses up to a tick of user and of system time.
         assert cpu_seconds(parent.pid) >= 0.25
-        assert resident_octets(parent.pid) > 5 << 20
+        assert resident_bytes(parent.pid) > 5 << 20
         parent.communicate(b"\n")

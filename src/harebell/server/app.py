@@ -48,8 +48,9 @@ from harebell.server.disk.storage import Storage
 from harebell.server.file_limits import max_open, shares
 from harebell.server.http.listening import HttpListener
 from harebell.server.http.serving import serve_http
-from harebell.server.logs.logger import Logger, PublishedLog
+from harebell.server.logs.logger import Logger
 from harebell.server.logs.outputs import log_paths
+from harebell.server.logs.published_log import PublishedLog
 from harebell.server.memory_tuning import Trimmer, collect_new
 from harebell.server.metrics.serving import serve_metrics
 from harebell.server.metrics.source import Source

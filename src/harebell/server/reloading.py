@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harebell.model.broker import Broker
     from harebell.server.disk.storage import Storage
     from harebell.server.http.listening import HttpListener
-    from harebell.server.logs.logger import PublishedLog
+    from harebell.server.logs.published_log import PublishedLog
     from harebell.server.net.tls import ServerTls
     from harebell.server.new_vhosts import NewVHosts
 

@@ -24,6 +24,10 @@ Commands
     standby_commands.py   lets an owner run one that a standby was asked for
     draining.py           gives the stores of a machine away
 
+Limits of users and of the cluster
+    usage_service.py      counts what this owner has, and sends it; usage_wire.py has the format
+    usage_elsewhere.py    what the other owners have
+
 Between brokers
     link.py, link_tls.py  connections at the cluster port
     command_wire.py       the format of commands, event_wire.py that of events and log lines

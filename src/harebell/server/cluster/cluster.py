@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from harebell.server.config import Config
     from harebell.server.control.dispatcher import Dispatcher
     from harebell.server.http.listening import HttpListener
-    from harebell.server.logs.logger import PublishedLog
+    from harebell.server.logs.published_log import PublishedLog
     from harebell.server.net.elsewhere import Elsewhere
     from harebell.server.net.tls import ServerTls
     from harebell.server.postgresql.owned_store import OwnedStore

@@ -1,7 +1,7 @@
 """What counts towards the limits of a cluster, on its way from one owner to another.
 
     owner that counts                             owner that asks
-                                             <--  1 octet: the caller sends first
+                                             <--  1 byte: the caller sends first
     size(4) JSON: all that there is          -->
     size(4) JSON: what has changed           -->
 
