@@ -91,7 +91,7 @@ def test_losses_duplicates_disorder_and_damage_end_a_run(consumer: Consumer) -> 
     for wrong, words in (
         (body(0), "expected message 1, got 0"),
         (body(2), "expected message 1, got 2"),
-        (body(1) + b"x", "message 1 has 17 octets"),
+        (body(1) + b"x", "message 1 has 17 bytes"),
         (body(last, 2), "2 were sent, 1 received"),
     ):
         with pytest.raises(BenchError, match=words):
