@@ -6,6 +6,7 @@ With HAREBELL_SCREENSHOTS=1 the pictures of docs/images/web are taken again.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -102,6 +103,13 @@ def test_a_page_fits_a_phone(themed: Window, page: Shown) -> None:
     themed.unfold()
     widest = themed.page.evaluate("document.documentElement.scrollWidth")
     assert widest <= PHONE["width"], f"{page.path} is {widest} px wide"
+
+
+def test_queries_that_failed_are_above_those_that_run(themed: Window) -> None:
+    themed.page.set_viewport_size(WIDE)
+    themed.show("pipelines", "Pipelines")
+    rows = themed.page.locator("main .rows tbody tr")
+    expect(rows).to_have_text([re.compile("table-daily"), re.compile("orders-to-lake")])
 
 
 def test_the_pages_of_a_connection_and_a_channel_have_no_barriers(

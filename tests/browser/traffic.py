@@ -97,7 +97,9 @@ def _report(url: str) -> None:
         channel.report_query("orders-to-lake", facts | {"sources": ["orders.eu"], "interval": 3600})
         error = "no space left for table daily"
         _lease(channel)
-        channel.report_query("daily", {"state": "failed", "error": error, "sources": ["events"]})
+        channel.report_query(
+            "table-daily", {"state": "failed", "error": error, "sources": ["events"]}
+        )
 
 
 def _declare(link: pika.BlockingConnection) -> None:

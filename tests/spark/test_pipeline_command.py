@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -13,8 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from harebell.client import blocking
+from harebell.pipeline.registry import state_of
 from tests.patience import eventually
 from tests.running import command, environment
+from tests.spark.commanded import PATIENCE_S, Commanded
+from tests.spark.families import members
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
@@ -90,6 +94,43 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
     assert harebell("status", "live").stdout.splitlines()[3] == "state: ended"
     stored = pq.read_table(tmp_path / "lake")["value"].to_pylist()
     assert sorted(stored) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_pipeline_outlives_no_jvm_and_ends_as_told_when_a_signal_comes_to_its_group(
+    broker_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "live.yaml").write_text(PIPELINE.replace("${URL}", broker_url))
+    live = Commanded(["run", "live.yaml", "--set", "QUEUE=group"], tmp_path)
+    with blocking.connect(broker_url) as connection:
+        channel = connection.channel()
+        channel.declare_queue("group", durable=True)
+        channel.publish_many([b"0", b"1"], routing_key="group")
+        with live.running() as process:
+            assert eventually(lambda: "2 rows so far" in live.said, PATIENCE_S), live.said
+            [jvm] = [each for each in members(process.pid) if "java" in _program(each)]
+            os.kill(jvm, signal.SIGKILL)
+            assert live.ended(process) == 1
+        assert live.said.splitlines()[-1].startswith("Error: Spark's JVM has ended with code -9")
+        assert "Traceback" not in live.said
+        assert state_of(live.registry, "live").error.startswith("Spark's JVM has ended")
+        channel.publish_many([b"2"], routing_key="group")
+        with live.running() as process:
+            assert eventually(lambda: "1 rows so far" in live.said, PATIENCE_S), live.said
+            # As `timeout` does: to the process and to its group.
+            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)
+            assert live.ended(process) == 0, live.said
+    assert "Traceback" not in live.said
+    assert state_of(live.registry, "live").state == "ended"
+    stored = pq.read_table(tmp_path / "lake")["value"].to_pylist()
+    assert sorted(stored) == ["0", "1", "2"]
+
+
+def _program(process: int) -> str:
+    try:
+        return os.readlink(f"/proc/{process}/exe")
+    except OSError:
+        return ""
 
 
 def test_what_fails_is_one_sentence_without_the_tracebacks_of_spark(

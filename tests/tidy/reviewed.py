@@ -8,6 +8,8 @@ from __future__ import annotations
 _CLIENT = ("channel", "connection", "consumer", "requests")
 
 FUNNELS: dict[str, str] = {
+    "src/harebell/spark/runtime/jvm_end.py": "whatever a call raises when its JVM has ended; other "
+    "errors are raised again",
     "src/harebell/pipeline/sinks/iceberg_catalog.py": "errors of every catalog and file system",
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",

@@ -612,6 +612,8 @@ PIPELINE_STOP_SECONDS = 60.0
 """Time that a pipeline may take to end its micro-batch when it is asked to stop."""
 PIPELINE_POLL_SECONDS = 0.5
 """Interval at which a running pipeline checks its progress and writes its state."""
+PIPELINE_SAME_SIGNAL_SECONDS = 0.2
+"""A second signal within that time is the first one, sent twice."""
 PIPELINE_BAD_ROWS = 100_000
 """Most bad rows of one micro-batch that are sent to a dead-letter exchange; more mean a wrong
 schema, and stop the pipeline."""

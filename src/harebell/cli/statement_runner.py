@@ -110,9 +110,11 @@ class StatementRunner:
             return
         with sentences():
             self.session()
+            from harebell.spark.runtime.jvm_end import named_jvm_end
+
             self._count += 1
             group = f"harebell sql {os.getpid()}-{self._count}"
-            with near_queues_named(self._broker):
+            with near_queues_named(self._broker), named_jvm_end(self._spark):
                 run_cancellable(lambda: self._grouped(found, group), lambda: self._cancel(group))
 
     def _grouped(

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import PIPELINE_POLL_SECONDS
+from harebell.base.limits import PIPELINE_POLL_SECONDS, PIPELINE_SAME_SIGNAL_SECONDS
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.registry import PipelineEntry, PipelineState
 from harebell.pipeline.run.failures import reason_of, suppress_tracebacks, unreached
@@ -78,7 +78,10 @@ def host(
                 for pipeline, state, entry in zip(pipelines, states, entries, strict=True)
             ]
             held.enter_context(view)
-            _run(runs, view)
+            from harebell.spark.runtime.jvm_end import named_jvm_end
+
+            with named_jvm_end(session):
+                _run(runs, view)
         except BaseException as error:
             for entry, state in zip(entries, states, strict=True):
                 if state.state not in ("ended", "failed"):
@@ -141,16 +144,30 @@ def _run(runs: Sequence[PipelineRun], view: View) -> None:
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and SIGINT set; the second signal ends the process as usual."""
+    """Yield an event that SIGTERM and SIGINT set; the second signal ends the process as usual.
+
+    A signal that comes right after the first is the same one: `timeout` sends it to its child, and
+    again to the group.
+    """
     stopping = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stopping
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    first = 0.0
 
-    def handle(number: int, _frame: FrameType | None) -> None:
-        stopping.set()
-        signal.signal(number, _leave if number == signal.SIGINT else before[signal.SIGTERM])
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal first
+        if not stopping.is_set():
+            first = time.monotonic()
+            stopping.set()
+        elif time.monotonic() - first < PIPELINE_SAME_SIGNAL_SECONDS:
+            return
+        elif number == signal.SIGINT:
+            _leave(number, frame)
+        else:
+            signal.signal(number, before[signal.SIGTERM])
+            signal.raise_signal(number)
 
     for number in before:
         signal.signal(number, handle)
@@ -185,6 +202,7 @@ def session(
         PipelineError: Spark cannot be started.
     """
     try:
+        from harebell.spark.runtime.jvm_end import jvm_code, named_jvm_end
         from harebell.spark.session import build_session
     except ImportError:
         raise PipelineError("this needs Spark: pip install 'harebell[spark]'") from None
@@ -198,9 +216,11 @@ def session(
         raise PipelineError(str(error)) from None
     suppress_tracebacks(opened)
     try:
-        yield opened
+        with named_jvm_end(opened):
+            yield opened
     finally:
-        opened.stop()
+        if jvm_code(opened) is None:
+            opened.stop()
 
 
 def active_session() -> SparkSession | None:

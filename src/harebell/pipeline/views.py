@@ -83,6 +83,7 @@ def _live() -> Any:
 
 def _table(states: list[PipelineState]) -> Any:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None)
     for name in ("pipeline", "state"):
@@ -93,5 +94,6 @@ def _table(states: list[PipelineState]) -> Any:
         lag = f"{sum(state.lag.values()):,}" if state.lag else ""
         batch = "" if state.batch < 0 else f"{state.batch:,}"
         counts = (batch, f"{state.rows:,}", f"{state.bad:,}", f"{state.rate:,.0f}")
-        table.add_row(state.name, state.state, *counts, f"{state.batch_ms:,}", lag)
+        # As text: a name in square brackets is no markup.
+        table.add_row(Text(state.name), state.state, *counts, f"{state.batch_ms:,}", lag)
     return table

@@ -157,14 +157,14 @@ def _lag(lag: dict[str, int]) -> str:
 def watch(interval: float, once: bool) -> None:
     """Show the pipelines of this machine live, until Ctrl-C; without a terminal, once."""
     from harebell.pipeline.registry import default_directory, states
-    from harebell.pipeline.watching import COLUMNS, live_table, row_of
+    from harebell.pipeline.watching import COLUMNS, LiveTable, in_order, row_of
 
     directory = default_directory()
     if once or not sys.stdout.isatty():
         from harebell.pipeline.sinks.console import table
 
         with sentences():
-            rows = [row_of(state) for state in states(directory)]
+            rows = [row_of(state) for state in in_order(states(directory))]
         for line in table(COLUMNS, rows):
             echo(line)
         return
@@ -172,10 +172,10 @@ def watch(interval: float, once: bool) -> None:
         from rich.live import Live
     except ImportError:
         raise Failure("this needs rich: pip install 'harebell[spark]'") from None
-    with sentences(), Live(live_table(states(directory)), auto_refresh=False, screen=True) as live:
+    with sentences(), Live(LiveTable(states(directory)), auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(interval)
-            live.update(live_table(states(directory)), refresh=True)
+            live.update(LiveTable(states(directory)), refresh=True)
 
 
 @pipeline.command()

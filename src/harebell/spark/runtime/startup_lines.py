@@ -79,8 +79,10 @@ def start_gateway(settings: Mapping[str, str]) -> None:
     thread.start()
     try:
         with os.fdopen(writing, "wb") as stderr:
+            # Signals to the group of this process, of Ctrl-C or `timeout`, are for this process:
+            # it lets the micro-batch end first. The JVM ends with its standard input.
             gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                conf, popen_kwargs={"stderr": stderr}
+                conf, popen_kwargs={"stderr": stderr, "process_group": 0}
             )
     except BaseException:
         _begun.clear()

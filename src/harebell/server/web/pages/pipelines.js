@@ -19,6 +19,12 @@ function State({ of }) {
   return html`<${Badge} tone=${tone} title=${title}>${shown}</${Badge}>`;
 }
 
+// What needs someone comes first; the others stay in the broker's order, by name.
+function ordered(queries) {
+  const fine = (each) => each.state !== "failed" && !each.stale;
+  return [...queries].sort((a, b) => fine(a) - fine(b));
+}
+
 export function Pipelines() {
   useTitle("Pipelines");
   const chosen = useStore(vhost);
@@ -30,7 +36,7 @@ export function Pipelines() {
         queries.data &&
         html`<${Rows} label="Queries that report" empty="No query reports to this broker."
           heads=${HEADS}
-          rows=${queries.data.map((each) => [
+          rows=${ordered(queries.data).map((each) => [
             html`<div class="words">${each.name}</div>`,
             each.vhost,
             each.user,
