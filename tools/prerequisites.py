@@ -129,6 +129,13 @@ _POSTGRESQL = Need(
 )
 _PATRONI = Need("patroni", "promotes standbys", "patroni", _program("patroni"), ours=True)
 _ETCD = Need("etcd", "tells Patroni who leads", "etcd-server", _program("etcd"), ours=True)
+_PGBOUNCER = Need(
+    "pgbouncer",
+    "stands between a broker and PostgreSQL",
+    "pgbouncer",
+    lambda: Path("/usr/sbin/pgbouncer").exists(),
+    ours=True,
+)
 _FAKETIME = Need(
     "faketime", "lets the clock of a broker jump", "faketime", _program("faketime"), ours=True
 )
@@ -149,7 +156,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
         *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
         *(_JAVAC, _LOGROTATE, _SYSTEMD, _LINTIAN, _FAKEROOT, _POSTGRESQL),
-        *(_PATRONI, _ETCD, _FAKETIME),
+        *(_PATRONI, _ETCD, _PGBOUNCER, _FAKETIME),
     ),
 }
 

@@ -17,8 +17,35 @@ _ENCODINGS = ("UTF8", "SQL_ASCII")
 _MS = 1_000
 _WEAKER = ("interval", "os")
 """Durabilities of a data directory alone."""
+_SETTINGS = (
+    "SELECT set_config(name, value, false) FROM (VALUES"
+    # A commit that a timeout cancels would only be made again.
+    " ('statement_timeout', '0'), ('lock_timeout', '0'), ('transaction_timeout', '0'),"
+    " ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),"
+    # Statements of two connections on one row wait for each other, and do not fail.
+    " ('default_transaction_isolation', 'read committed'),"
+    # What was checked stays so when the configuration of the server is read again.
+    " ('synchronous_commit', current_setting('synchronous_commit')),"
+    " ('client_min_messages', 'warning')"
+    # PostgreSQL 14 has no transaction_timeout.
+    ") AS wanted (name, value) WHERE current_setting(name, true) IS NOT NULL"
+)
+"""Sets what is set for the role, the database or the server, and would get in the way."""
+_POOLED_TRIES = 3
 _WAITS = ("on", "remote_apply")
 """Values of `synchronous_commit` with which a commit waits for the disk of a standby."""
+
+
+_BY_SESSION = (
+    "a pooler in between gives its sessions to transactions or statements: set pool_mode = session "
+    "for this database in PgBouncer, or connect to the server itself"
+)
+_HINTS = {
+    "session is read-only": "it is a standby, or default_transaction_read_only is on: name the"
+    " hosts of all servers in storage",
+    "pooling mode": _BY_SESSION,
+}
+"""What to do about what a server says."""
 
 
 class Database(NamedTuple):
@@ -66,12 +93,12 @@ class Database(NamedTuple):
                 tcp_user_timeout=self.lease_ms,
             )
         except psycopg.ProgrammingError as error:
-            raise StoreError(f"storage is no URL of PostgreSQL: {_masked(error)}") from None
+            raise StoreError(
+                f"storage is no URL of PostgreSQL: {_masked(error)}; special characters in it are "
+                "written as %40 and so on"
+            ) from None
         try:
-            # A commit that a timeout cancels would only be made again.
-            found.execute("SET statement_timeout = 0")
-            found.execute("SET idle_in_transaction_session_timeout = 0")
-            found.execute("SET client_min_messages = warning")
+            found.execute(_SETTINGS)
             commit_guarantee(found, self.durability)
         except BaseException:
             found.close()
@@ -86,9 +113,34 @@ class Database(NamedTuple):
             parts: Mapping[str, Any] = psycopg.conninfo.conninfo_to_dict(self.url)
         except psycopg.ProgrammingError:
             return "PostgreSQL"
-        host = parts.get("host") or "localhost"
+        if parts.get("service") and not parts.get("host"):
+            return f"PostgreSQL of the service '{parts['service']}'"
+        parts = {**_defaults(), **parts}
+        host = parts.get("host") or parts.get("hostaddr") or "localhost"
         name = parts.get("dbname") or parts.get("user") or ""
         return f"PostgreSQL at {host}:{parts.get('port') or 5432}, database '{name}'"
+
+    def check_pooling(self, link: Connection[Any]) -> None:
+        """Check that a connection has a session of the server for itself.
+
+        A pooler that gives sessions to transactions would mix up prepared statements and settings.
+
+        Args:
+            link: a connection.
+
+        Raises:
+            psycopg.Error: the server is away or refuses.
+            StoreError: the session is given to other connections, too.
+        """
+        backend = _backend(link)
+        if backend == link.info.backend_pid:
+            return
+        for _ in range(_POOLED_TRIES):
+            with self.connect() as other, other.transaction():
+                pooled = _backend(other) == backend
+            if pooled:
+                raise StoreError(f"{self.shown}: {_BY_SESSION}")
+            backend = _backend(link)
 
     def reason(self, error: Exception) -> str:
         """Return a sentence for the user about an error of the driver."""
@@ -96,7 +148,8 @@ class Database(NamedTuple):
         text = _one_line(error)
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return f"{self.shown}: {text}; {_needed(self.schema)}"
-        return f"{self.shown}: {text}"
+        hints = [hint for said, hint in _HINTS.items() if said in text]
+        return "; ".join([f"{self.shown}: {text}", *hints])
 
 
 def driver() -> Any:
@@ -147,6 +200,28 @@ def missing_right(link: Connection[Any], schema: str) -> str:
     return "" if row is not None and row[0] else _needed(schema)
 
 
+def _backend(link: Connection[Any]) -> int:
+    """Return the process of the server that has the session of a connection now."""
+    row = link.execute("SELECT pg_backend_pid()").fetchone()
+    assert row is not None, "a SELECT without FROM has one row"
+    return int(row[0])
+
+
+def _defaults() -> dict[str, str]:
+    """Return what libpq takes from the environment where a URL says nothing."""
+    psycopg = driver()
+    try:
+        options = psycopg.pq.Conninfo.get_defaults()
+    except psycopg.Error:
+        return {}
+    wanted = ("host", "hostaddr", "port", "dbname", "user")
+    return {
+        each.keyword.decode(): each.val.decode()
+        for each in options
+        if each.val is not None and each.keyword.decode() in wanted
+    }
+
+
 def _needed(schema: str) -> str:
     return f"the role needs CREATE on the database, or a schema '{schema}' that it owns"
 
@@ -163,13 +238,8 @@ def commit_guarantee(link: Connection[Any], durability: str) -> str:
             database cannot be used.
     """
     _check_server(link)
-    found = {
-        name: str(_value(link, name))
-        for name in ("fsync", "synchronous_commit", "synchronous_standby_names")
-    }
-    standbys = found["synchronous_standby_names"].strip()
-    commit = found["synchronous_commit"]
-    if found["fsync"] != "on":
+    fsync, commit, standbys = _settings_of_commits(link)
+    if fsync != "on":
         raise StoreError(
             "the server runs with fsync = off, so a crash of its machine loses everything: set "
             "fsync = on"
@@ -217,9 +287,13 @@ def _check_server(link: Connection[Any]) -> None:
         )
 
 
-def _value(link: Connection[Any], name: str) -> Any:
-    row = link.execute(f"SHOW {name}").fetchone()
-    return "" if row is None else row[0]
+def _settings_of_commits(link: Connection[Any]) -> list[str]:
+    row = link.execute(
+        "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
+        " current_setting('synchronous_standby_names')"
+    ).fetchone()
+    assert row is not None, "a SELECT without FROM has one row"
+    return [str(each).strip() for each in row]
 
 
 def _masked(error: Exception) -> str:

@@ -43,6 +43,7 @@ def examine_storage(config: Config) -> Finding:
         return Finding(_NAME, BAD, str(error))
     try:
         link = database.connect()
+        database.check_pooling(link)
     except errors as error:
         return Finding(_NAME, BAD, database.reason(error))
     except StoreError as error:

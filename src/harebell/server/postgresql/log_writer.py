@@ -107,6 +107,7 @@ class LogWriter:
         self._empty: list[int] = []
         self._drop_at = 0.0
         self._in_use = False
+        self._unclean = ""
         self._files: Files
         self._image: Callable[[], Change]
 
@@ -482,8 +483,12 @@ class LogWriter:
             return False
         except (driver().Error, StoreError) as error:
             self._drop_link()
-            self._report("warning", f"cannot clean the log: {self._database.reason(error)}")
+            text = self._database.reason(error)
+            if text != self._unclean:
+                self._unclean = text
+                self._report("warning", f"cannot clean the log: {text}")
             return False
+        self._unclean = ""
         return True
 
 

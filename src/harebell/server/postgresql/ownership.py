@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.base.errors import StoreError
 from harebell.base.limits import DRAINED_SECONDS
-from harebell.server.postgresql.database import Database, driver
+from harebell.server.postgresql.database import Database, commit_guarantee, driver
 from harebell.server.postgresql.tables import Tables
 
 if TYPE_CHECKING:
@@ -255,6 +255,7 @@ class Ownership:
         self._addresses: dict[str, str] = {}
         self._successor: str | None = None
         self._link: Connection[Any] | None = None
+        self._guarantee = ""
         self._seconds = database.lease_ms / _MS
         self._until = began + self._seconds
         self._over = False
@@ -380,7 +381,19 @@ class Ownership:
             self._version,
         )
         self.nodes = self._running.rows(self._link, self._tables)
+        self._look_at_settings(self._link)
         return True
+
+    def _look_at_settings(self, link: Connection[Any]) -> None:
+        """Report when the server was set to something else while it runs."""
+        level = "warning"
+        try:
+            found = commit_guarantee(link, self._database.durability)
+        except StoreError as error:
+            level, found = "error", str(error)
+        before, self._guarantee = self._guarantee, found
+        if before not in ("", found):
+            self._report(level, f"the settings of the server have changed: {found}")
 
     def _drop_link(self) -> None:
         link, self._link = self._link, None

@@ -19,6 +19,7 @@ from harebell.server.postgresql.database import (
     check_durability,
     commit_guarantee,
     driver,
+    missing_right,
 )
 from harebell.server.postgresql.log_reader import LogReader
 from harebell.server.postgresql.log_writer import LogWriter
@@ -55,7 +56,21 @@ _PAUSES_MAX = 16
 """So many of them before a log with an error is read again, from its beginning."""
 _NOTED_SECONDS = 1.0
 _NAMESAKE_BEATS = 3
-_FINAL = ("authentication failed", "does not exist", "no pg_hba.conf entry", "permission denied")
+_FINAL = (
+    "authentication failed",
+    "no password supplied",
+    "is not permitted to log in",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "permission denied",
+    "pooling mode",
+    "definition of service",
+    "server does not support SSL",
+    "certificate verify failed",
+    "does not match host name",
+    "requires a valid client certificate",
+    "has group or world access",
+)
 """What a server says when trying again will not help."""
 
 
@@ -268,7 +283,10 @@ class Standby:
             link = self.database.connect()
             try:
                 self._check_schema(link)
+                if self.seen is None:
+                    self.database.check_pooling(link)
                 self._tables.make(link)
+                self._check_rights(link)
                 if self.seen is None:
                     self._report("info", commit_guarantee(link, self._config.durability))
             except BaseException:
@@ -276,6 +294,16 @@ class Standby:
                 raise
             self._link = link
         return self._link
+
+    def _check_rights(self, link: Connection[Any]) -> None:
+        """Refuse a role that could not remove tables of the log, which another one has made.
+
+        Raises:
+            StoreError: it could not.
+        """
+        missing = missing_right(link, self.database.schema)
+        if missing:
+            raise StoreError(f"{self.database.shown}: {missing}")
 
     def _check_schema(self, link: Connection[Any]) -> None:
         """Refuse a schema that is a store of another cluster: store 2 of "a" is in "a_2".
