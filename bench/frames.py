@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Callable
+from itertools import cycle, islice
+from random import Random
 
 from bench.peer import FRAME_MAX
 from bench.scenarios import STAMP_BYTES
@@ -11,6 +15,30 @@ from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.frames import OutBuffer
 
 _SMALL_BATCH_BYTES = 262_144
+_DIFFERENT_BYTES = 262_144
+"""Bodies that differ repeat after so many bytes: LZ4 finds repetitions in the last 65,536."""
+_STAMP = b"\xab" * STAMP_BYTES
+
+
+def _orders(size: int) -> bytes:
+    """JSON as of orders: half of it is the same in all of them."""
+    rng = Random()
+    order = f'{{"order":{rng.randrange(10**8)},"placed":"2026-11-26T{rng.random():.6f}Z","items":['
+    found = order.encode()
+    while len(found) < size:
+        article, price = rng.randrange(10**5), rng.randrange(10**5) / 100
+        found += (
+            f'{{"article":"A-{article:05}","count":{rng.randrange(9)},"price":{price}}},'.encode()
+        )
+    return found[:size]
+
+
+CONTENTS: dict[str, Callable[[int], bytes]] = {
+    "same": lambda size: b"x" * size,
+    "json": _orders,
+    "random": os.urandom,
+}
+"""What bodies may have behind their stamps, by name: a function of the number of bytes."""
 
 
 class Frames:
@@ -22,20 +50,34 @@ class Frames:
         size: bytes of every body, at least STAMP_BYTES.
         persistent: whether they are persistent.
         batch: no more than so many.
+        contents: what is in their bodies; see `CONTENTS`.
 
     Attributes:
         batch: how many there are.
     """
 
     def __init__(
-        self, exchange: str, routing_key: str, size: int, *, persistent: bool, batch: int
+        self,
+        exchange: str,
+        routing_key: str,
+        size: int,
+        *,
+        persistent: bool,
+        batch: int,
+        contents: str = "same",
     ) -> None:
-        body = b"\xab" * STAMP_BYTES + b"x" * (size - STAMP_BYTES)
-        one = self.encoded(exchange, routing_key, body, persistent)
+        rest = size - STAMP_BYTES
+        one = self.encoded(exchange, routing_key, _STAMP + b"x" * rest, persistent)
         self._step = len(one)
-        self._stamp_at = one.index(b"\xab" * STAMP_BYTES)
+        self._stamp_at = one.index(_STAMP)
         self.batch = max(1, min(batch, _SMALL_BATCH_BYTES // self._step))
-        self._encoded = bytearray(one * self.batch)
+        size_of_batch = self._step * self.batch
+        batches = 1 if contents == "same" else -(-_DIFFERENT_BYTES // size_of_batch)
+        self._batches = cycle([bytearray(one * self.batch) for _ in range(batches)])
+        end = self._stamp_at + STAMP_BYTES
+        for encoded in islice(self._batches, batches):
+            for at in range(end, size_of_batch, self._step):
+                encoded[at : at + rest] = CONTENTS[contents](rest)
 
     def encoded(self, exchange: str, routing_key: str, body: bytes, persistent: bool) -> bytes:
         """One publish."""
@@ -52,7 +94,7 @@ class Frames:
             stamp: goes into each of them, behind the number.
             count: how many, at most `batch`.
         """
-        encoded, at = self._encoded, self._stamp_at
+        encoded, at = next(self._batches), self._stamp_at
         for offset in range(count):
             struct.pack_into(">QQ", encoded, at, number + offset, stamp)
             at += self._step

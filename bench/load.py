@@ -205,6 +205,7 @@ class Producer:
             scenario.size,
             persistent=scenario.durable,
             batch=batch,
+            contents=scenario.contents,
         )
         self.batch = self.frames.batch
 

@@ -8,7 +8,8 @@ temporary files. `copy` writes as many bytes as the broker has to, in rows as la
 messages: once in one transaction, and once with a commit for each row, which is what confirms wait
 for. `psql` is the time of one INSERT of a message by psql, one after the other, and at the pace of
 the confirms that it is compared with; see `bench.postgresql_commits`. The rest are brokers with
-their defaults: over a directory, over one server, and over one with a synchronous standby; and a
+their defaults: over a directory, over one server, and over one with a synchronous standby, with
+bodies that are all the same, of JSON, and of random bytes; and a
 quorum queue of RabbitMQ with three nodes on this machine, if RabbitMQ is installed. `meter` is the
 time of a confirm of a transient message, which waits for nothing.
 """
@@ -24,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import psycopg
@@ -31,7 +33,7 @@ from msgspec import structs
 
 from bench.brokers import QUORUM_NODES, Broker, Harebell, RabbitQuorum, rabbitmq_is_installed
 from bench.disk import record_bytes
-from bench.frames import Frames
+from bench.frames import CONTENTS, Frames
 from bench.measure import play
 from bench.peer import BenchError, Peer
 from bench.postgresql_commits import Times, by_libpq, by_psql, times_of
@@ -270,11 +272,12 @@ def _loads(
     server: PostgresServer | None = None,
 ) -> Figures:
     figures = {}
-    for each in ("c128w", "c1kw"):
-        scenario = structs.replace(SCENARIOS[each], queue_type=queue_type)
+    # The log in PostgreSQL is compressed, and elsewhere contents make no difference.
+    for each, contents in product(("c128w", "c1kw"), ("same",) if server is None else CONTENTS):
+        scenario = structs.replace(SCENARIOS[each], queue_type=queue_type, contents=contents)
         before, clients = 0.0 if server is None else cpu_seconds(server.pid), _clients_cpu()
         found = play(broker, scenario, seconds)
-        key = f"{name}_{each}"
+        key = f"{name}_{each}" if contents == "same" else f"{name}_{each}_{contents}"
         figures[key] = _shown(key, found.messages_per_second or 0.0, "messages/s")
         if server is not None and found.messages:
             for what, used in (

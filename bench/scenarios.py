@@ -27,6 +27,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         ahead: most messages sent and not received.
         version: the version of AMQP that both ends speak; others than Harebell only speak 0-9-1.
         queue_type: `x-queue-type` of its queues; "" for the broker's default.
+        contents: of the bodies: "same", "json", or "random", which cannot be compressed.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     ahead: int = 10_000
     version: str = "0-9-1"
     queue_type: str = ""
+    contents: str = "same"
 
     @property
     def queue_names(self) -> list[str]:

@@ -23,9 +23,14 @@ LEASE_MS = 1_000
 SERVE_SECONDS = 60.0
 SMALL_GENERATIONS = """
 from harebell.server.postgresql import log_writer
-log_writer.GENERATION_BYTES = log_writer.DEAD_MAX_BYTES = 200_000
+from harebell.store.journal import row_compression
+log_writer.GENERATION_BYTES = log_writer.DEAD_MAX_BYTES = 100_000
+row_compression.COMPRESS_MIN_BYTES = 200
 """
-"""For `planted`: generations of the log end and are removed all the time, as after a day."""
+"""For `planted`: generations of the log end and are removed all the time, as after a day.
+
+Small rows are compressed, too, because those of tests are small.
+"""
 _FRAME_HEADER = 7
 _HEADER = b"AMQP\x00\x00\x09\x01"
 _POLL_SECONDS = 0.005

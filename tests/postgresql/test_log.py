@@ -6,7 +6,7 @@ import errno
 import os
 import random
 import select
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -135,15 +135,35 @@ def test_what_was_committed_is_found_by_the_next_owner(
     assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
 
 
+def _of_bytes(rng: random.Random, size: int) -> bytes:
+    """Bytes that cannot be compressed."""
+    return rng.randbytes(size)
+
+
+def _of_words(rng: random.Random, size: int) -> bytes:
+    """Bytes as of JSON, which get half as many."""
+    words = [b"%06d," % rng.randrange(1_000_000) for _ in range(size // 20 + 1)]
+    return b'"order number":'.join(words)[:size]
+
+
+def _of_both(rng: random.Random, size: int) -> bytes:
+    return rng.choice((_of_bytes, _of_words))(rng, size)
+
+
+@pytest.mark.parametrize("contents", [_of_bytes, _of_words, _of_both])
 def test_the_log_is_cleaned_while_it_grows_and_says_the_same(
-    owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+    owner: Owner,
+    tmp_path: Path,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    contents: Callable[[random.Random, int], bytes],
 ) -> None:
     monkeypatch.setattr(log_writer, "GENERATION_BYTES", 100_000)
     monkeypatch.setattr(log_writer, "DEAD_MAX_BYTES", 300_000)
     rng = random.Random(7)
     for number in range(400):
         path = f"queues/a/{number:04}.seg"
-        owner.write(path, rng.randbytes(9_000))
+        owner.write(path, contents(rng, 9_000))
         if number >= 20 and number % 10:
             owner.recorded.remove(f"queues/a/{number - 20:04}.seg")
         owner.commit()
@@ -159,10 +179,35 @@ def test_the_log_is_cleaned_while_it_grows_and_says_the_same(
             for each in generations
         )
     live = sum(map(len, owner.contents().values()))
+    if contents is _of_words:
+        live //= 2
     assert generations[0] > 1
     assert len(generations) < generations[-1] / 2
     assert stored < live * 1.5 + 900_000
     assert _again(tmp_path, url) == owner.contents()
+
+
+def test_rows_are_compressed_and_the_next_owner_reads_them(
+    owner: Owner, tmp_path: Path, url: str
+) -> None:
+    for number in range(10):
+        owner.write("queues/a/1.seg", b"%04d" % number * 10_000, 40_000 * number)
+        owner.commit()
+    figures = owner.writer.figures()
+    assert figures["log_written_bytes"] < 10_000
+    assert figures["log_bytes"] == figures["log_written_bytes"]
+    assert figures["log_dead_bytes"] < 100
+    assert _again(tmp_path, url) == owner.contents()
+
+
+def test_a_damaged_row_is_named(owner: Owner, tmp_path: Path, url: str) -> None:
+    owner.write("queues/a/1.seg", bytes(100_000))
+    owner.commit()
+    damage = "UPDATE harebell.log_0000000001 SET content = set_byte(content, 40, 255) WHERE"
+    with psycopg.connect(url) as link:
+        link.execute(f"{damage} number = 2".encode())
+    with pytest.raises(StoreError, match="row 2 of the log is damaged"):
+        _again(tmp_path, url)
 
 
 def test_a_session_that_holds_parts_of_the_log_stops_neither_commits_nor_cleaning(
@@ -177,7 +222,7 @@ def test_a_session_that_holds_parts_of_the_log_stops_neither_commits_nor_cleanin
     def work(commits: int) -> None:
         nonlocal made
         for _ in range(commits):
-            owner.write(f"queues/a/{made:04}.seg", b"%04d" % made * 2_000)
+            owner.write(f"queues/a/{made:04}.seg", random.Random(made).randbytes(8_000))
             if made >= 5:
                 owner.recorded.remove(f"queues/a/{made - 5:04}.seg")
             made += 1

@@ -220,10 +220,11 @@ def test_a_store_can_be_opened_after_its_first_generation_was_removed(
             with blocking.connect(_url(broker)) as connection:
                 channel = connection.channel()
                 channel.declare_queue("q", durable=True)
-                for number in range(40):
-                    channel.publish(b"x" * 10_000, routing_key="q", delivery_mode=2)
-                    if number % 8 == 7:
-                        channel.purge_queue("q")
+                for _ in range(4):
+                    channel.declare_queue("old", durable=True)
+                    for _ in range(10):
+                        channel.publish(os.urandom(10_000), routing_key="old", delivery_mode=2)
+                    channel.delete_queue("old")
             assert broker.stop() == 0
             broker.start()
         broker.wait_until_it_serves()

@@ -731,6 +731,12 @@ STORAGE_LEASE_MAX_MS = 300_000
 """The longest: five minutes."""
 STORAGE_STORES = 64
 """The most stores of a cluster: each is a process on every machine."""
+COMPRESS_MIN_BYTES = 4_096
+"""The size from which a row of the log is compressed: PostgreSQL stores it in parts of 2 KB."""
+COMPRESS_SHARE = 0.8
+"""The largest share of its size that a row may have when it is compressed."""
+COMPRESS_SKIPPED_ROWS = 15
+"""Rows that are not compressed after one that did not get smaller."""
 STANDBY_LOOK_SECONDS = 0.1
 """The longest time between two looks of a standby at the store."""
 DRAINED_SECONDS = 5.0

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
 from harebell.server.postgresql.database import driver
+from harebell.server.postgresql.log_sizes import LogSizes
 from harebell.server.postgresql.tables import Tables
-from harebell.store.journal.changes import END, decode
+from harebell.store.journal.changes import END, decode, plain
 from harebell.store.journal.pieces import LivePieces
 from harebell.store.journal.replaying import Replica
 
@@ -28,14 +29,14 @@ class LogReader:
 
     Attributes:
         pieces: what of each generation lives.
-        stored: the bytes of each generation.
+        sizes: the bytes of each generation.
         number: of the last row that was replayed; 0 for none.
         generation: the one that the next row is in.
     """
 
     def __init__(self, tables: Tables, replica: Replica) -> None:
         self.pieces = LivePieces()
-        self.stored: dict[int, int] = {}
+        self.sizes = LogSizes()
         self.number = 0
         self.generation = 0
         self._tables = tables
@@ -69,7 +70,7 @@ class LogReader:
         if not later:
             return False
         self.generation = later[0]
-        self.stored.setdefault(self.generation, 0)
+        self.sizes.begin(self.generation)
         self._ended = False
         self._fresh = True
         return True
@@ -98,10 +99,12 @@ class LogReader:
                 f"row {self.number + 1} of the log is missing: restore the database from a backup"
             )
         self._fresh = False
-        changes = list(decode(content, f"row {number} of the log"))
+        where = f"row {number} of the log"
+        row = plain(content, where)
+        changes = list(decode(row, where))
         self._replica.replay(changes)
         for change in changes:
             self.pieces.note(change, self.generation)
-        self.stored[self.generation] += len(content)
+        self.sizes.add(self.generation, len(content), len(row))
         self.number = number
         self._ended = any(change.kind == END for change in changes)

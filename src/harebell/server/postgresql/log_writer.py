@@ -25,7 +25,7 @@ import errno
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.base.errors import StoreError
 from harebell.base.limits import LOOP_COMMIT_BYTES
@@ -37,6 +37,7 @@ from harebell.server.postgresql.prepared_statement import PreparedStatement
 from harebell.server.postgresql.tables import Tables
 from harebell.store.journal.changes import CLAIM, END, WRITE, Change, encode
 from harebell.store.journal.pieces import DEFINITIONS, PIECE_BYTES, Piece
+from harebell.store.journal.row_compression import RowCompressor
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -58,6 +59,18 @@ _APPEND = (
     "INSERT INTO {log} (number, epoch, content)"
     " SELECT $1::bigint, epoch, $2::bytea FROM {store} WHERE epoch = $3::bigint"
 )
+
+
+class _Row(NamedTuple):
+    """A row of the log.
+
+    Args:
+        content: as it is stored.
+        plain_bytes: its size before compression.
+    """
+
+    content: bytes
+    plain_bytes: int
 
 
 class LogWriter:
@@ -90,8 +103,8 @@ class LogWriter:
         self._ownership = ownership
         self._report = report
         self._pieces = reader.pieces
-        self._stored = reader.stored
-        self._total = 0
+        self._sizes = reader.sizes
+        self._compressor = RowCompressor()
         self._number = reader.number
         self._generation = reader.generation
         # The number before the first one of the generation; 0 if it is older than this writer.
@@ -101,7 +114,7 @@ class LogWriter:
         self._warned = False
         self._kept: list[Change] = []
         # What was sent without waiting: its changes, and the row.
-        self._sent: tuple[list[Change], bytes] | None = None
+        self._sent: tuple[list[Change], _Row] | None = None
         # The generation that is being emptied, and those that are empty and not dropped yet.
         self._emptied = 0
         self._empty: list[int] = []
@@ -135,10 +148,9 @@ class LogWriter:
         while True:
             reader.follow(link)
             self._number, self._generation = reader.number, reader.generation
-            self._total = sum(self._stored.values())
-            claim = encode([Change(CLAIM, self._ownership.epoch, self._database.node)])
+            claim = self._row([Change(CLAIM, self._ownership.epoch, self._database.node)])
             try:
-                self._insert_once(link, [claim])
+                self._insert_once(link, [claim.content])
             except driver().errors.UniqueViolation:
                 continue
             self._appended([], [claim])
@@ -153,9 +165,9 @@ class LogWriter:
         """
         self._kept.extend(changes)
         if self._sent is not None:
-            sent, content = self._sent
-            self._insert([content], unknown=True)
-            self._appended(sent, [content])
+            sent, row = self._sent
+            self._insert([row.content], unknown=True)
+            self._appended(sent, [row])
             self._sent = None
         if self._kept:
             self._commit(self._kept)
@@ -179,12 +191,12 @@ class LogWriter:
             or not self._ownership.holds()
         ):
             return -1
-        content = encode(self._kept)
-        self._sent = self._kept, content
+        row = self._row(self._kept)
+        self._sent = self._kept, row
         self._kept = []
         self._warned = False
         try:
-            found[2].send((self._number + 1, content, self._ownership.epoch))
+            found[2].send((self._number + 1, row.content, self._ownership.epoch))
         except driver().Error:
             return -1
         return found[0].fileno()
@@ -204,15 +216,15 @@ class LogWriter:
             return None
         if rows != 1 or self._warned:
             return False
-        sent, content = self._sent
+        sent, row = self._sent
         self._sent = None
-        self._appended(sent, [content])
+        self._appended(sent, [row])
         return True
 
     def untidy(self) -> bool:
         """Return whether `tidy` has something to do."""
         return (
-            self._stored[self._generation] >= GENERATION_BYTES
+            self._sizes.of(self._generation) >= GENERATION_BYTES
             or self._emptied > 0
             or self._victim() > 0
             or (bool(self._empty) and time.monotonic() >= self._drop_at)
@@ -225,21 +237,21 @@ class LogWriter:
             Deposed: this broker does not own the store any more.
             OSError: with ENOSPC if the server has no room; call it again then.
         """
-        if self._stored[self._generation] >= GENERATION_BYTES:
+        if self._sizes.of(self._generation) >= GENERATION_BYTES:
             self._end_generation()
         self._clean()
         self._drop_empty()
 
     def figures(self) -> dict[str, int]:
         """Return the size of the log, for people; called in any thread."""
-        stored, live = self._total, self._pieces.total_bytes()
+        stored, live = self._sizes.stored, self._live()
         return {
             "log_rows": self.rows,
             "log_written_bytes": self.written,
             "log_bytes": stored,
             "log_live_bytes": live,
             "log_dead_bytes": max(0, stored - live),
-            "log_generations": len(self._stored),
+            "log_generations": len(self._sizes),
         }
 
     def close(self) -> None:
@@ -249,18 +261,21 @@ class LogWriter:
     # --- one row ----------------------------------------------------------------------------------
 
     def _commit(self, changes: list[Change]) -> None:
-        contents = [encode(part) for part in _parts(changes)]
-        self._insert(contents)
-        self._appended(changes, contents)
+        rows = [self._row(part) for part in _parts(changes)]
+        self._insert([row.content for row in rows])
+        self._appended(changes, rows)
 
-    def _appended(self, changes: list[Change], contents: list[bytes]) -> None:
-        size = sum(map(len, contents))
-        self._number += len(contents)
-        self._stored[self._generation] += size
-        self._total += size
+    def _row(self, changes: list[Change]) -> _Row:
+        plain = encode(changes)
+        return _Row(self._compressor.compress(plain), len(plain))
+
+    def _appended(self, changes: list[Change], rows: list[_Row]) -> None:
+        size = sum([len(row.content) for row in rows])
+        self._number += len(rows)
+        self._sizes.add(self._generation, size, sum([row.plain_bytes for row in rows]))
         for change in changes:
             self._pieces.note(change, self._generation)
-        self.rows += len(contents)
+        self.rows += len(rows)
         self.written += size
 
     def _insert(self, contents: list[bytes], *, unknown: bool = False) -> None:
@@ -390,7 +405,7 @@ class LogWriter:
         self._commit([Change(END)])
         self._generation = following
         self._begun = self._number
-        self._stored[following] = 0
+        self._sizes.begin(following)
 
     def _clean(self) -> None:
         """Append a slice of what lives in the generation with the most dead bytes."""
@@ -430,22 +445,24 @@ class LogWriter:
                 break
             self._empty.remove(victim)
             self._pieces.forget(victim)
-            self._total -= self._stored.pop(victim)
+            self._sizes.remove(victim)
         self._in_use = self._in_use and bool(self._empty)
         self._drop_at = time.monotonic() + _DROP_SECONDS
 
     def _victim(self) -> int:
         """Return the generation to empty; 0 if few enough bytes are dead."""
-        live = self._pieces.total_bytes()
-        dead = self._total - live - sum([self._stored[each] for each in self._empty])
+        live = self._live()
+        dead = self._sizes.stored - live - sum([self._sizes.of(each) for each in self._empty])
         if dead <= max(DEAD_MAX_BYTES, live * DEAD_SHARE):
             return 0
-        ended = [
-            each for each in self._stored if each != self._generation and each not in self._empty
-        ]
+        ended = set(self._sizes.generations()) - {self._generation, *self._empty}
         if not ended:
             return 0
-        return max(ended, key=lambda each: self._stored[each] - self._pieces.live_bytes(each))
+        return max(ended, key=lambda each: self._sizes.dead(each, self._pieces.live_bytes(each)))
+
+    def _live(self) -> int:
+        """Return about how many stored bytes are needed to restore the store."""
+        return self._sizes.compressed(self._pieces.total_bytes())
 
     def _whole(self, piece: Piece) -> Change:
         """Return a piece as a change."""

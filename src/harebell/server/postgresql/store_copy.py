@@ -31,8 +31,9 @@ from harebell.server.postgresql.log_writer import GENERATION_BYTES
 from harebell.server.postgresql.ownership import LeaseWatch, Ownership, claim, now, read_store
 from harebell.server.postgresql.tables import Tables, is_first
 from harebell.store.definitions import NAME, read_definitions
-from harebell.store.journal.changes import END, SNAPSHOT, WRITE, Change, decode, encode
+from harebell.store.journal.changes import END, SNAPSHOT, WRITE, Change, decode, encode, plain
 from harebell.store.journal.replaying import Replica
+from harebell.store.journal.row_compression import RowCompressor
 from harebell.wire.v09.fields import encode_table
 
 if TYPE_CHECKING:
@@ -170,11 +171,12 @@ def _append_all(link: Connection[Any], tables: Tables, source: Path, image: byte
     """Append a whole directory as the rows of a log."""
     epoch = 1
     number, generation, stored = 0, 1, 0
+    compressor = RowCompressor()
 
     def append(change: Change) -> None:
         nonlocal number, generation, stored
         number += 1
-        content = encode([change])
+        content = compressor.compress(encode([change]))
         link.execute(
             tables.statement(
                 "INSERT INTO {log} (number, epoch, content) VALUES (%s, %s, %b)", generation
@@ -217,7 +219,8 @@ def _check_rows(link: Connection[Any], tables: Tables, source: Path, image: byte
         for (number,) in link.execute(statement).fetchall():
             row = link.execute(one, (number,), binary=True).fetchone()
             assert row is not None
-            for change in decode(row[0], f"row {number} of the log"):
+            where = f"row {number} of the log"
+            for change in decode(plain(row[0], where), where):
                 if change.kind == SNAPSHOT and bytes(change.data) != image:
                     raise StoreError("the definitions in PostgreSQL are not those of the directory")
                 if change.kind == WRITE:

@@ -1,6 +1,6 @@
 """Encode the changes of a data directory, so that they can be made again elsewhere.
 
-    row       version u8, zero, zero, zero, CRC-32C of the rest u32, changes
+    row       version u8 (1), zero, zero, zero, CRC-32C of the rest u32, changes
     change    kind u8, number u64, length of the name u16, length of the data u64, name, data
 
 | kind       | number        | name              | data                                          |
@@ -18,6 +18,7 @@
 | END        |               |                   |                                               |
 
 Every change may be made twice, if all that follow are made again too. Numbers are little-endian.
+`row_compression.py` has the format of compressed rows.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import NamedTuple
 
 from harebell.base.errors import StoreError
 from harebell.kernels.records import crc32c
+from harebell.store.journal.row_compression import COMPRESSED, decompressed
 
 WRITE, TRUNCATE, REMOVE, RENAME, RMDIR = 1, 2, 3, 4, 5
 DEFINITION, MARK, SNAPSHOT = 6, 7, 8
@@ -62,11 +64,29 @@ def encode(changes: Iterable[Change]) -> bytes:
     return b"".join(parts)
 
 
+def plain(content: bytes, where: str) -> bytes:
+    """Return the content of a row before compression.
+
+    Args:
+        content: of the row.
+        where: what the row is, for errors.
+
+    Raises:
+        StoreError: the row is damaged, or LZ4 is not installed.
+    """
+    if content[:1] != bytes((COMPRESSED,)):
+        return content
+    try:
+        return decompressed(content)
+    except ValueError:
+        raise _damaged(where) from None
+
+
 def decode(content: bytes, where: str) -> Iterator[Change]:
     """Yield the changes of a row.
 
     Args:
-        content: of the row.
+        content: of the row, before compression.
         where: what the row is, for errors.
 
     Raises:
