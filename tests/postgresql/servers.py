@@ -238,6 +238,24 @@ class PostgresServer:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
 
+    @contextmanager
+    def hanging(self, statement: str) -> Iterator[None]:
+        """For the length of a block, no connection goes on whose last statement was like this."""
+        found = self.execute(
+            "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            f" AND query LIKE '{statement}'"
+        )
+        assert found, f"no connection has sent {statement}"
+        pids = [int(str(pid)) for (pid,) in found]
+        try:
+            for each in pids:
+                os.kill(each, signal.SIGSTOP)
+            yield
+        finally:
+            for each in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGCONT)
+
     def remove(self) -> None:
         """End it and its standbys, and remove their files."""
         for each in self._standbys:

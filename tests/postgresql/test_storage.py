@@ -8,15 +8,18 @@ import signal
 import subprocess
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
 from harebell.client import blocking
 from harebell.server.control.client import ask_command
 from tests.patience import eventually
+from tests.ports import free_port
 from tests.postgresql.brokers import SMALL_GENERATIONS, StoreBroker, owner_of
 from tests.postgresql.history import History
 from tests.postgresql.servers import SUPERUSER, USER, PostgresServer, fresh_database
@@ -24,6 +27,7 @@ from tests.relay import relay
 from tests.running import command, environment
 
 _ENDS_SECONDS = 30.0
+_SOON_SLOW = "from harebell.base import limits\nlimits.SLOW_COMMIT_SECONDS = 1.0"
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +169,41 @@ def test_connections_that_the_database_ends_while_they_are_idle_only_delay_confi
                 # Until the event loop has seen it.
                 time.sleep(0.1)
             assert channel.declare_queue("q", passive=True).message_count == 15
+
+
+def test_a_commit_that_hangs_holds_up_confirms_alone(
+    postgresql: PostgresServer, database: str
+) -> None:
+    port = free_port()
+    flags = [f"--management-port={port}"]
+    url = postgresql.url(database)
+    with StoreBroker("a", url, flags, lease_ms=2_000, planted=_SOON_SLOW) as broker:
+        broker.wait_until_it_serves()
+        login = {"Authorization": "Basic " + b64encode(b"guest:guest").decode()}
+        with blocking.connect(_url(broker)) as one, blocking.connect(_url(broker)) as other:
+            channel, quick = one.channel(), other.channel()
+            channel.declare_queue("q", durable=True)
+            quick.declare_queue("t", exclusive=True, durable=False)
+            channel.publish(b"first", routing_key="q", delivery_mode=2)
+            with postgresql.hanging("INSERT INTO %log_0000000001%"):
+                confirm = channel.publish_nowait(b"second", routing_key="q", delivery_mode=2)
+                one.flush()
+                until = time.monotonic() + 3.0
+                # Longer than the lease, which is renewed over another connection.
+                while time.monotonic() < until:
+                    quick.publish(b"x", routing_key="t")
+                    assert quick.get("t", no_ack=True) is not None
+                    for path in ("overview", "queues"):
+                        asked = Request(f"http://127.0.0.1:{port}/api/{path}", headers=login)
+                        with urlopen(asked, timeout=2.5) as answer:
+                            assert answer.status == 200
+                    assert ask_command(broker.data_dir, "queues.list", {})
+                assert "the commit has ended after" not in broker.log
+                assert "the database has not ended a commit for 1 seconds" in broker.log
+            confirm.wait()
+            assert "the commit has ended after" in broker.log
+            assert channel.declare_queue("q", passive=True).message_count == 2
+        assert "does not own the store" not in broker.log
 
 
 def test_a_statement_timeout_and_many_connections_of_others_lose_nothing(

@@ -210,6 +210,11 @@ class Command:
         }
 
     @property
+    def reads(self) -> bool:
+        """Whether it changes nothing: over HTTP, it is there for GET alone."""
+        return bool(self.http) and all(each.startswith("GET ") for each in self.http)
+
+    @property
     def streams(self) -> bool:
         """Whether its answer is a `RowStream`."""
         return self.run.__annotations__.get("return") == "RowStream"

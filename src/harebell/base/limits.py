@@ -711,6 +711,8 @@ LOOP_COMMIT_BYTES = 32_768
 """Bytes up to which a commit in PostgreSQL is sent by the event loop, without waking a thread."""
 FLUSH_SECONDS = 0.05
 """Longest time that changes without a waiting reply, such as acknowledgements, stay in memory."""
+SLOW_COMMIT_SECONDS = 5.0
+"""Time after which a commit that has not ended is a line in the log."""
 STALL_RETRY_SECONDS = 0.25
 """Pause between attempts to write to a full disk."""
 RESERVE_BYTES = 16_777_216

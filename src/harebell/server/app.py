@@ -714,6 +714,7 @@ class App:
         self.registry.relieve()
         if self.registry.dirty:
             self.flush_soon()
+        self.flusher.tick()
         self.flusher.look()
         self._tick_later()
 

@@ -125,7 +125,10 @@ class CommandService:
     async def _place(self, command: Command, arguments: dict[str, Any], away: list[int]) -> Any:
         """Run a command as if it had come at the control socket of this broker."""
         return await self._dispatcher.run(
-            lambda: encoded_answer(self._dispatcher.answer(command, self._context, arguments, away))
+            lambda: encoded_answer(
+                self._dispatcher.answer(command, self._context, arguments, away)
+            ),
+            reads=command.reads,
         )
 
     async def _run(
@@ -133,7 +136,8 @@ class CommandService:
     ) -> Any:
         if user is None:
             return await self._dispatcher.run(
-                lambda: encoded_answer(self._commands.here(command, self._context, arguments))
+                lambda: encoded_answer(self._commands.here(command, self._context, arguments)),
+                reads=command.reads,
             )
         context = self._context.on_behalf_of(user)
 
@@ -141,7 +145,9 @@ class CommandService:
             check_rights(user, command, arguments, self._context.broker, reads=reads)
             return (yield from encoded_answer(self._commands.here(command, context, arguments)))
 
-        return await decided(user, lambda: self._dispatcher.run(run, user.name))
+        return await decided(
+            user, lambda: self._dispatcher.run(run, user.name, reads=command.reads)
+        )
 
     def _user(self, actor: Actor | None, asking: _Asking) -> User | None:
         """Return the user on whose behalf a command runs; None for the control socket.

@@ -196,7 +196,8 @@ class Dispatcher:
         try:
             arguments = command.arguments_of(fields)
             answer = await self.run(
-                lambda: encoded_answer(self.answer(command, self.context, arguments, away))
+                lambda: encoded_answer(self.answer(command, self.context, arguments, away)),
+                reads=command.reads,
             )
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
@@ -232,13 +233,17 @@ class Dispatcher:
             return command.run(context, **arguments)
         return self.cluster.run(command, context, arguments, away, reads=reads)
 
-    async def run(self, run: Callable[[], Any], actor: str = TOOL_USER) -> Any:
+    async def run(
+        self, run: Callable[[], Any], actor: str = TOOL_USER, *, reads: bool = False
+    ) -> Any:
         """Run a command, and wait until its changes are durable.
 
         Args:
             run: the command with its arguments; it may return `Slices`, which have other work in
                 between.
             actor: the user that events name.
+            reads: whether it only reads: then it does not wait for the commits of others, and is
+                answered while a disk or a database is not.
 
         Raises:
             CommandRefused, Refusal, MetadataError: the command is refused.
@@ -252,7 +257,7 @@ class Dispatcher:
         if events.waiting:
             events.publish()
             self._flush()
-        if changes.gathered or self.context.broker.commit.urgent:
+        if not reads and (changes.gathered or self.context.broker.commit.urgent):
             await self._durable()
         else:
             # A command may have caused output of connections, such as connection.close.

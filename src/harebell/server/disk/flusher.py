@@ -32,7 +32,9 @@ from harebell.base.limits import (
     GATHER_SECONDS,
     GATHER_SHARE,
     PERFORM_MAX,
+    SLOW_COMMIT_SECONDS,
     STALL_RETRY_SECONDS,
+    TICK_SECONDS,
 )
 from harebell.base.ports import Commit
 from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry
@@ -116,6 +118,8 @@ class Flusher:
         self._worth_seconds = GATHER_SECONDS
         self._began = 0.0
         self._flying: Batch | None = None
+        self._ticks = 0
+        self._slow_ticks = round(SLOW_COMMIT_SECONDS / TICK_SECONDS)
         self._stalled = ""
         self._low = False
         self._over = False
@@ -149,6 +153,23 @@ class Flusher:
                 self._patience = self._loop.call_later(self._worth_seconds, self._hand_over)
         elif self._late is None and (self._commit.waiting or self._gathered()):
             self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
+
+    def tick(self) -> None:
+        """Report a commit that takes long: nothing is confirmed until it ends.
+
+        Ticks are counted, for a broker that was suspended itself is not waiting.
+        """
+        if self._flying is None or self._stalled:
+            self._ticks = 0
+            return
+        self._ticks += 1
+        if self._ticks == self._slow_ticks:
+            place = "database" if self._remote is not None else "disk"
+            self._log(
+                "warning",
+                f"the {place} has not ended a commit for {SLOW_COMMIT_SECONDS:g} seconds, "
+                "publishers wait",
+            )
 
     def set_low(self, low: bool) -> bool:
         """Set whether the disk is low; True if that has changed."""
@@ -270,6 +291,10 @@ class Flusher:
             self._upkeep = None
         if batch is self._flying:
             self._flying = None
+            if self._ticks >= self._slow_ticks:
+                took = time.monotonic() - self._began
+                self._log("info", f"the commit has ended after {took:.1f} seconds")
+            self._ticks = 0
             # Publishers with a window of unconfirmed messages continue after this confirm. If each
             # batch had only half of them, there would be twice as many syncs. So the next batch
             # waits briefly for as many records as this one had. For few of them it does not wait

@@ -271,7 +271,8 @@ class ManagementApp:
 
         try:
             made: Answer = await decided(
-                call.user, lambda: self._dispatcher.run(run, call.user.name)
+                call.user,
+                lambda: self._dispatcher.run(run, call.user.name, reads=call.command.reads),
             )
         except HttpError:
             raise
