@@ -270,11 +270,11 @@ def _replay_once(
     broker: URL,
     master: str | None,
 ) -> None:
-    from harebell.pipeline.builtin.replaying_once import begun, replay_once
+    from harebell.pipeline.builtin.replaying_once import open_replay, replay_once
     from harebell.pipeline.run.locking import CheckpointLock
 
     with sentences(), CheckpointLock(checkpoint, "replay"):
-        replay = begun(checkpoint, table, choice, exchange, routing_key, rate)
+        replay = open_replay(checkpoint, table, choice, exchange, routing_key, rate)
         with (
             short_session("harebell replay", master) as spark,
             Progress("publishing") as progress,

@@ -64,7 +64,7 @@ class Replay:
     chunk: int
 
 
-def begun(
+def open_replay(
     checkpoint: Path,
     table: Callable[[], PinnedTable],
     choice: Choice,

@@ -89,18 +89,18 @@ def bad_rows(frame: DataFrame) -> DataFrame:
     return frame.filter(f.col(BAD).isNotNull()).drop(DATA)
 
 
-def watched(frame: DataFrame, source: Source | Step) -> DataFrame:
-    """Add the watermark, if there is one."""
+def with_watermark(frame: DataFrame, source: Source | Step) -> DataFrame:
+    """Return rows with the watermark of a source or step, if it has one."""
     if source.watermark is None:
         return frame
     return frame.withWatermark(source.watermark.column, source.watermark.delay)
 
 
-def follow(spark: SparkSession, pipeline: Description) -> None:
+def create_step_views(spark: SparkSession, pipeline: Description) -> None:
     """Create the views of all steps; those of the sources exist."""
     for step in pipeline.steps:
         frame = _stepped(spark, step, pipeline.directory)
-        watched(frame, step).createOrReplaceTempView(step.name)
+        with_watermark(frame, step).createOrReplaceTempView(step.name)
 
 
 def _stepped(spark: SparkSession, step: Step, directory: Path) -> DataFrame:

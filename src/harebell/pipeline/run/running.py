@@ -153,12 +153,12 @@ class PipelineRun:
         read = {each.name: frames.stream_of(spark, each) for each in pipeline.sources}
         if pipeline.per_batch:
             (source,) = pipeline.sources
-            final = frames.watched(read[source.name], source)
+            final = frames.with_watermark(read[source.name], source)
         else:
             for source in pipeline.sources:
                 good = frames.good_rows(read[source.name], source)
-                frames.watched(good, source).createOrReplaceTempView(source.name)
-            frames.follow(spark, pipeline)
+                frames.with_watermark(good, source).createOrReplaceTempView(source.name)
+            frames.create_step_views(spark, pipeline)
             final = spark.table(pipeline.sinks[0].source)
         writer = (
             final.writeStream.queryName(f"{pipeline.name}")
@@ -208,7 +208,7 @@ class PipelineRun:
     def _make_views(self, frame: DataFrame) -> None:
         (source,) = self._pipeline.sources
         frames.good_rows(frame, source).createOrReplaceTempView(source.name)
-        frames.follow(frame.sparkSession, self._pipeline)
+        frames.create_step_views(frame.sparkSession, self._pipeline)
 
     def _send_away_bad(self, frame: DataFrame, number: int) -> None:
         (source,) = self._pipeline.sources
