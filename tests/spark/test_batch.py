@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from harebell.client import blocking
 from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from tests.spark.asking import BODIES, publish, waiting

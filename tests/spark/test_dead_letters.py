@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from tests.spark.asking import waiting

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.offsets import OffsetError
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.source import QueueSource
 from tests.cli.conftest import done

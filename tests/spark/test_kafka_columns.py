@@ -10,7 +10,7 @@ import pika
 import pytest
 from pyspark.sql import SparkSession
 
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from tests.spark.conftest import PATIENT

@@ -15,9 +15,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from harebell.client import blocking
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.offsets import OffsetError
 from harebell.spark.reading.planning import RangePartition
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource

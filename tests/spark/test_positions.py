@@ -11,8 +11,8 @@ import pytest
 
 from harebell.client import blocking
 from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.offsets import OffsetError
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.source import QueueSource
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting

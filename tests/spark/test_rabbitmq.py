@@ -17,7 +17,7 @@ from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.spec.description import Route
 from harebell.pipeline.sql.queue_snapshot import Change, take_snapshot
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource

@@ -16,9 +16,10 @@ from pyspark.sql.types import StructType
 
 from harebell.client import blocking
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.offsets import OffsetError
 from harebell.spark.reading.spooled import receiver
-from harebell.spark.reading.spooled.queue_consumer import QueueConsumer, SourceError
+from harebell.spark.reading.spooled.queue_consumer import QueueConsumer
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource

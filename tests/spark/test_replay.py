@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from harebell.client.url import URL
 from harebell.pipeline.builtin.pinned_table import pinned
 from harebell.pipeline.builtin.replaying import Choice
-from harebell.pipeline.builtin.replaying_once import begun, replay_once
+from harebell.pipeline.builtin.replaying_once import open_replay, replay_once
 from harebell.pipeline.errors import PipelineError
 from tests.patience import eventually
 from tests.running import asked, command, environment, running_broker
@@ -71,7 +71,7 @@ def test_a_replay_keeps_times_keys_and_headers_and_publishes_nothing_twice(
     url = URL.parse(broker_url)
 
     def run(choice: Choice) -> tuple[int, int]:
-        replay = begun(checkpoint, lambda: pinned(lake), choice, "", None, 4.0)
+        replay = open_replay(checkpoint, lambda: pinned(lake), choice, "", None, 4.0)
         return replay_once(spark, replay, url, 0.0, lambda _count: None)
 
     assert run(Choice("offset < 9")) == (9, 0)
@@ -102,7 +102,7 @@ def test_what_cannot_be_published_leaves_nothing_and_goes_on_later(
     lake.mkdir()
     pq.write_table(archived(0, 10, "no.such.queue"), lake / "a.parquet")
     url = URL.parse(broker_url)
-    replay = begun(tmp_path / "replay", lambda: pinned(lake), Choice(), "", None, 5.0)
+    replay = open_replay(tmp_path / "replay", lambda: pinned(lake), Choice(), "", None, 5.0)
     with pytest.raises(PipelineError, match="the same command goes on where this one ended"):
         replay_once(spark, replay, url, 0.0, lambda _count: None)
     channel.queue_declare("no.such.queue")
@@ -118,7 +118,7 @@ def test_a_replay_that_fails_leaves_nothing_staged(spark: SparkSession, tmp_path
     lake = tmp_path / "lake"
     lake.mkdir()
     pq.write_table(archived(0, 10, "no.such.queue"), lake / "a.parquet")
-    replay = begun(tmp_path / "replay", lambda: pinned(lake), Choice(), "no.such", None, 0.0)
+    replay = open_replay(tmp_path / "replay", lambda: pinned(lake), Choice(), "no.such", None, 0.0)
     with running_broker() as broker:
         url = URL.parse(broker.address() + "/%2F")
         with pytest.raises(PipelineError, match=r"no exchange 'no\.such'"):

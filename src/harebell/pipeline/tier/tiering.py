@@ -22,11 +22,11 @@ from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.tier.tier_files import TierFiles
 from harebell.spark.options.source_options import for_batch, parse
 from harebell.spark.reading.broker_connection import BrokerConnection
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.planning import OffsetRange, RangePartition
 from harebell.spark.reading.positions.position_reader import span_of
 from harebell.spark.reading.rows.partition_rows import PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 from harebell.spark.schema import message_schema
 
 if TYPE_CHECKING:

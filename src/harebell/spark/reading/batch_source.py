@@ -24,13 +24,13 @@ from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
 from harebell.spark.plain_errors import without_traceback
 from harebell.spark.reading.broker_connection import BrokerConnection
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.planning import OffsetRange, RangePartition, planned
 from harebell.spark.reading.positions.position_reader import resolved, span_of
 from harebell.spark.reading.positions.pushed_conditions import condition_of, joined
 from harebell.spark.reading.queue_lookup import check_partition, find_queues
 from harebell.spark.reading.rows.partition_rows import Filters, PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 
 _MICROS_PER_MS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -30,7 +30,7 @@ from harebell.client.errors import (
 )
 from harebell.client.url import URL
 from harebell.spark.connection_limits import connect_in_turn
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2

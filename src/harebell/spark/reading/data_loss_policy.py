@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.spooled.queue_consumer import QueueGone, SourceError
+from harebell.spark.reading.errors import SourceError
 
 _LOG = logging.getLogger("harebell.spark")
 
@@ -44,11 +44,3 @@ class DataLossPolicy:
             f"queue {queue!r} was deleted and declared again since the checkpoint: its log was "
             f"{before} and is {now}; messages that were in the old one are gone"
         )
-
-
-def no_queue(options: Options) -> QueueGone:
-    """Return the error for a queue that does not exist."""
-    return QueueGone(
-        f"there is no queue {options.queue!r} in the virtual host {options.url.vhost!r} at "
-        f"{options.url.address}: declare it first"
-    )

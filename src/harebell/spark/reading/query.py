@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from pyspark.sql.datasource import InputPartition
 
+from harebell.spark.reading.errors import QueueGone
 from harebell.spark.reading.offsets import QueueOffset
 from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.queue_reader import PlannedRows, QueueReader
-from harebell.spark.reading.spooled.queue_consumer import QueueGone
 from harebell.spark.reading.trigger_delay import TriggerDelay
 
 _POLL_SECONDS = (0.002, 0.02)

@@ -9,8 +9,7 @@ from harebell.client.blocking import Channel
 from harebell.client.errors import AccessRefused, NotFound, PreconditionFailed
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.data_loss_policy import no_queue
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError, no_queue
 
 
 def find_queues(

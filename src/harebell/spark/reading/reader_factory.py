@@ -33,6 +33,7 @@ from harebell.spark.options.source_options import (
 )
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.data_loss_policy import DataLossPolicy
+from harebell.spark.reading.errors import QueueGone, SourceError
 from harebell.spark.reading.leased.claims import claim_together
 from harebell.spark.reading.leased.leased_reader import LeasedReader
 from harebell.spark.reading.offsets import (
@@ -48,7 +49,6 @@ from harebell.spark.reading.positions.private_stream import PrivateStream
 from harebell.spark.reading.query import SourceQuery
 from harebell.spark.reading.queue_lookup import check_partition, find_queues
 from harebell.spark.reading.queue_reader import QueueReader
-from harebell.spark.reading.spooled.queue_consumer import QueueGone, SourceError
 from harebell.spark.reading.spooled.spooled_reader import SpooledReader
 from harebell.spark.reading.trigger_delay import TriggerDelay
 from harebell.spark.schema import ColumnSelection

@@ -20,7 +20,7 @@ Traceback (most recent call last):
   File "py4j/clientserver.py", line 641, in _call_proxy
     return_value = getattr(self.pool[obj_id], method)(*params)
 pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query failed
-harebell.spark.reading.spooled.queue_consumer.SourceError: the queue 'orders' does not exist
+harebell.spark.reading.errors.SourceError: the queue 'orders' does not exist
 """
 
 
@@ -30,7 +30,7 @@ harebell.spark.reading.spooled.queue_consumer.SourceError: the queue 'orders' do
         (WRAPPED, "the queue 'orders' does not exist"),
         (
             WRAPPED.replace(
-                "queue_consumer.SourceError: the", "data_loss_policy.DataLoss: a stream, or the"
+                "errors.SourceError: the", "data_loss_policy.DataLoss: a stream, or the"
             ),
             "a stream, or the queue 'orders' does not exist",
         ),
@@ -44,9 +44,9 @@ harebell.spark.reading.spooled.queue_consumer.SourceError: the queue 'orders' do
             "Mkdirs failed",
         ),
         (
-            WRAPPED.replace(
-                "harebell.spark.reading.spooled.queue_consumer.SourceError", "KeyError"
-            ).replace("the queue 'orders' does not exist", "'total'"),
+            WRAPPED.replace("harebell.spark.reading.errors.SourceError", "KeyError").replace(
+                "the queue 'orders' does not exist", "'total'"
+            ),
             "KeyError: 'total'",
         ),
         (WRAPPED + "Caused by: nothing\nAssertionError", "AssertionError"),

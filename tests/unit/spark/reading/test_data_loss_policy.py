@@ -7,7 +7,8 @@ import logging
 import pytest
 
 from harebell.spark.options.source_options import parse
-from harebell.spark.reading.data_loss_policy import DataLoss, DataLossPolicy, no_queue
+from harebell.spark.reading.data_loss_policy import DataLoss, DataLossPolicy
+from harebell.spark.reading.errors import no_queue
 
 
 def test_a_loss_ends_the_query_unless_told_otherwise() -> None:

@@ -25,10 +25,10 @@ from harebell.spark.options.offset_limits import EARLIEST
 from harebell.spark.options.source_options import Options
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
+from harebell.spark.reading.data_loss_policy import DataLossPolicy
+from harebell.spark.reading.errors import QueueGone, SourceError, no_queue
 from harebell.spark.reading.offsets import ClaimOffset, QueueOffset, expected
 from harebell.spark.reading.planning import OffsetRange
-from harebell.spark.reading.spooled.queue_consumer import QueueGone, SourceError
 from harebell.wire.v09.lease import ClaimInfo
 
 _LOG = logging.getLogger("harebell.spark")

@@ -15,11 +15,11 @@ from harebell.client.errors import NotFound
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, POSITION, OffsetLimit
 from harebell.spark.options.source_options import AT_MOST_ONCE, PEEK, Options
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
+from harebell.spark.reading.data_loss_policy import DataLossPolicy
+from harebell.spark.reading.errors import SourceError, no_queue
 from harebell.spark.reading.offsets import LogOffset, QueueOffset, expected
 from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.positions.tier import with_tier
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 
 STREAM = "stream"
 _MICROS_PER_MS = 1000

@@ -14,7 +14,7 @@ from harebell.client.errors import AccessRefused, AMQPError, NotFound, Precondit
 from harebell.spark.options.source_options import Options
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError
 
 _MS = 1000
 

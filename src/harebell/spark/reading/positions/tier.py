@@ -24,7 +24,7 @@ from pyarrow import parquet as pq
 
 from harebell.base.errors import HarebellError
 from harebell.spark.options.values import OptionError
-from harebell.spark.reading.spooled.queue_consumer import SourceError
+from harebell.spark.reading.errors import SourceError
 
 if TYPE_CHECKING:
     from harebell.client.bulk import Span

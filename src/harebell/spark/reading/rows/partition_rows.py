@@ -27,6 +27,7 @@ from harebell.client.errors import (
 from harebell.spark.options.source_options import BINARY, KAFKA, Options
 from harebell.spark.reading.broker_connection import LOST, BrokerConnection, turned_away
 from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.planning import OffsetRange, RangePartition
 from harebell.spark.reading.positions.tier import Tier
 from harebell.spark.reading.rows import deaths
@@ -36,7 +37,6 @@ from harebell.spark.reading.rows.key_shares import of_share
 from harebell.spark.reading.rows.row_layout import RowLayout, as_kafka
 from harebell.spark.reading.rows.task_connections import ConnectionSettings, task_connection
 from harebell.spark.reading.spooled import spool as spools
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2

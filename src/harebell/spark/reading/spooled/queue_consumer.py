@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from harebell.base.errors import HarebellError
 from harebell.base.limits import (
     PREFETCH_MAX,
     SPARK_BATCH_BYTES,
@@ -30,6 +29,7 @@ from harebell.client.errors import (
 )
 from harebell.kernels.columns import ColumnSink
 from harebell.spark.options.source_options import Options
+from harebell.spark.reading.errors import QueueGone, no_queue
 from harebell.spark.reading.rows.arrow_batches import record_batch
 from harebell.spark.reading.spooled.ready_count import ready_count
 from harebell.spark.reading.spooled.spool import Spool
@@ -37,14 +37,6 @@ from harebell.spark.schema import ColumnSelection
 from harebell.wire.v09.header_texts import count_of, headers_of
 
 _MICROS = 1_000_000
-
-
-class SourceError(HarebellError):
-    """The query cannot continue; the text says why and what to do."""
-
-
-class QueueGone(SourceError):
-    """The queue does not exist, or was deleted."""
 
 
 class QueueConsumer:
@@ -120,7 +112,7 @@ class QueueConsumer:
                 patience=self._options.fetch_timeout,
             )
         except NotFound as error:
-            raise self._no_queue() from error
+            raise no_queue(self._options) from error
 
     def consume(self) -> None:
         """Start the consumers, if they are not started.
@@ -140,7 +132,7 @@ class QueueConsumer:
                 share = window // consumers + (number < window % consumers)
                 self._channel.consume_into(self._sink, self._options.queue, prefetch=share)
         except NotFound as error:
-            raise self._no_queue() from error
+            raise no_queue(self._options) from error
         self._consuming = True
         # A whole micro-batch may have arrived meanwhile: account for its bytes, too.
         self._spool(everything=False)
@@ -203,9 +195,3 @@ class QueueConsumer:
         except AMQPError:
             # The connection is closed in any case.
             return
-
-    def _no_queue(self) -> QueueGone:
-        return QueueGone(
-            f"there is no queue {self._options.queue!r} in the virtual host "
-            f"{self._options.url.vhost!r} at {self._options.url.address}: declare it first"
-        )

@@ -30,9 +30,10 @@ from harebell.base.limits import (
 from harebell.client.errors import AMQPError
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.broker_connection import LOST, turned_away
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.offsets import SpoolOffset
 from harebell.spark.reading.spooled import spool as spools
-from harebell.spark.reading.spooled.queue_consumer import QueueConsumer, SourceError
+from harebell.spark.reading.spooled.queue_consumer import QueueConsumer
 from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")

@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from harebell.spark.options.source_options import AT_MOST_ONCE, Options
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.offsets import START, QueueOffset, SpoolOffset, expected
 from harebell.spark.reading.spooled import spool as spools
-from harebell.spark.reading.spooled.queue_consumer import SourceError
 from harebell.spark.reading.spooled.receiver import Receiver
 from harebell.spark.schema import ColumnSelection
 
