@@ -6,6 +6,7 @@ same way.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -110,6 +111,11 @@ class Step:
     stateful: bool = False
 
 
+_LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+"""A text as an SQL literal, as `check_sinks` writes it."""
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
 @dataclass(frozen=True)
 class Sink:
     """A sink of a pipeline.
@@ -131,6 +137,14 @@ class Sink:
     where: str = ""
     options: dict[str, str] = field(default_factory=dict, repr=False)
     partition_by: tuple[str, ...] = ()
+
+    @property
+    def queue(self) -> str:
+        """The one queue that it publishes to, by the default exchange; "" for any other sink."""
+        key = _LITERAL.fullmatch(self.options.get("routingKeyExpression", ""))
+        if self.kind != "exchange" or self.target or key is None:
+            return ""
+        return _ESCAPED.sub(r"\1", key[1])
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ def _sink(sink: Sink) -> Iterator[str]:
 def _target(sink: Sink) -> str:
     if sink.kind == "console":
         return f"the console, {sink.options['rows']} rows of each micro-batch"
+    if sink.queue:
+        return f"queue {sink.queue}"
     if sink.kind == "exchange":
         key = sink.options.get("routingKeyExpression")
         where = f"exchange {sink.target}" if sink.target else "the default exchange"

@@ -9,6 +9,7 @@ characters that XML cannot have are written as their escapes.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -61,6 +62,8 @@ def _inputs(step: Step) -> tuple[str, ...]:
 
 
 def _target(sink: Sink) -> str:
+    if sink.queue:
+        return f"queue {sink.queue}"
     if sink.kind == "exchange":
         return f"exchange {sink.target}" if sink.target else "the default exchange"
     return f"{sink.kind} {sink.target}".strip()
@@ -157,9 +160,21 @@ def _write(
     parent: ElementTree.Element, place: tuple[int, int], text: str, kind: str, limit: int
 ) -> None:
     shown = _text(text)
-    shown = shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    shown = shown if _letters(shown) <= limit else f"{_begin(shown, limit - 1)}…"
     where = {"x": str(place[0]), "y": str(place[1]), "class": kind}
     ElementTree.SubElement(parent, "text", where).text = shown
+
+
+def _letters(text: str) -> int:
+    """Return the width of a text: letters of Chinese, Japanese and Korean are twice as wide."""
+    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def _begin(text: str, limit: int) -> str:
+    text = text[:limit]
+    while _letters(text) > limit:
+        text = text[:-1]
+    return text
 
 
 def _text(text: str) -> str:

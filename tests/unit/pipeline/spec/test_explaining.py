@@ -44,7 +44,7 @@ trigger: 90s
         "  writes step1 to Iceberg table shop.t of postgresql+psycopg://***@db/lake, each "
         "micro-batch once, with new columns",
         "  writes step1 to Delta table HERE/totals, each micro-batch in place of the one before",
-        "  writes step1 to the default exchange, routing key 'other'",
+        "  writes step1 to queue other",
         "  writes step1 to the console, 3 rows of each micro-batch",
         "  starts a micro-batch every 90 seconds",
         "  remembers in HERE/checkpoints/p",

@@ -64,3 +64,15 @@ def test_names_cannot_leave_their_texts_nor_make_the_file_invalid() -> None:
     assert not list(root.iter(f"{SVG}script"))
     shown = "".join(root.itertext())
     assert "</text><script>alert('&')</script>\\u0000\\u001b[31m" in shown
+
+
+def test_a_sink_of_one_queue_is_drawn_as_that_queue_and_wide_letters_stay_in_their_box() -> None:
+    keys = {"routingKeyExpression": "'it\\'s'"}
+    to_queue = replace(PIPELINE, sinks=(Sink("one", "exchange", "priced", "", options=keys),))
+    assert nodes(to_queue)[-1] == Node("sink", "one", "queue it's", ("priced",))
+    by_row = {"routingKeyExpression": "concat('a', id)"}
+    other = replace(PIPELINE, sinks=(Sink("one", "exchange", "priced", "", options=by_row),))
+    assert nodes(other)[-1].what == "the default exchange"
+    wide = replace(PIPELINE, sources=(Source("orders", {"queue": "日" * 40}),))
+    texts = [each.text or "" for each in ElementTree.fromstring(drawing(wide)).iter(f"{SVG}text")]
+    assert "queue " + "日" * 14 + "…" in texts
