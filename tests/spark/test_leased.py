@@ -305,10 +305,27 @@ def test_claims_that_were_given_back_are_noticed(
     bold = reader(failOnDataLoss="false")
     with caplog.at_level(logging.WARNING, "harebell.spark"):
         assert bold.partitions(start, planned) == []
-    assert "their messages come again in later micro-batches" in caplog.text
-    again = gathered(bold, planned)
+        again = gathered(bold, planned)
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert "no query held the group for 300 s (leaseTimeout)" in said
+    assert said.endswith("if the sink has nothing of this one, they come once")
     assert bodies(bold, planned, again) == [0, 1, 2, 3, 4]
     assert all(row["redelivered"] for row in rows(bold, planned, again))
+
+
+def test_claims_that_spark_has_processed_and_the_broker_gave_back_come_again_and_are_told(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 5)
+    dead = reader(leaseTimeout="1s")
+    start = dead.initialOffset()
+    done = gathered(dead, start)
+    dead.stop()
+    assert eventually(lambda: waiting(channel, queue) == 5)
+    told = "claim 1 of group .*, which Spark has processed, went back .* Their messages come again"
+    with pytest.raises(DataLoss, match=told):
+        gathered(reader(), done)
 
 
 def test_large_micro_batches_are_cut_for_the_tasks(

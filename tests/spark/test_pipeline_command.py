@@ -15,6 +15,7 @@ import pytest
 
 from harebell.client import blocking
 from harebell.pipeline.registry import state_of
+from harebell.pipeline.run.logged_claims import finished_claims
 from tests.patience import eventually
 from tests.running import command, environment
 from tests.spark.commanded import PATIENCE_S, Commanded
@@ -99,7 +100,8 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
 def test_a_pipeline_outlives_no_jvm_and_ends_as_told_when_a_signal_comes_to_its_group(
     broker_url: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "live.yaml").write_text(PIPELINE.replace("${URL}", broker_url))
+    hourly = PIPELINE.replace("200ms", "1h")
+    (tmp_path / "live.yaml").write_text(hourly.replace("${URL}", broker_url))
     live = Commanded(["run", "live.yaml", "--set", "QUEUE=group"], tmp_path)
     with blocking.connect(broker_url) as connection:
         channel = connection.channel()
@@ -120,6 +122,11 @@ def test_a_pipeline_outlives_no_jvm_and_ends_as_told_when_a_signal_comes_to_its_
             process.terminate()
             os.killpg(process.pid, signal.SIGTERM)
             assert live.ended(process) == 0, live.said
+        # Acknowledged now, and not when Spark would have asked again, in an hour.
+        [(_, offset)] = finished_claims(tmp_path / "checkpoints" / "live")
+        lease = channel.lease_open("group", offset.group)
+        assert (lease.committed, lease.claims) == (offset.claim, ())
+        channel.lease_close("group", offset.group, lease.epoch)
     assert "Traceback" not in live.said
     assert state_of(live.registry, "live").state == "ended"
     stored = pq.read_table(tmp_path / "lake")["value"].to_pylist()

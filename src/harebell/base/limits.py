@@ -612,6 +612,10 @@ PIPELINE_STOP_SECONDS = 60.0
 """Time that a pipeline may take to end its micro-batch when it is asked to stop."""
 PIPELINE_POLL_SECONDS = 0.5
 """Interval at which a running pipeline checks its progress and writes its state."""
+PIPELINE_SETTLE_SECONDS = 10.0
+"""Time in which a broker must answer a pipeline that has ended."""
+PIPELINE_LEASE = "24h"
+"""How long the claims of a pipeline that does not run are kept, as an option of the format."""
 PIPELINE_SAME_SIGNAL_SECONDS = 0.2
 """A second signal within that time is the first one, sent twice."""
 PIPELINE_BAD_ROWS = 100_000
@@ -847,8 +851,8 @@ BRANCH_REMEMBERED_SECONDS = 3_600
 # --- leases -------------------------------------------------------------------------------------
 LEASE_GROUPS = 256
 """Most groups of one queue."""
-LEASE_GROUP_KEPT_MS = 604_800_000
-"""Time after which a group without claims and holder is deleted: seven days."""
+LEASE_GROUP_KEPT_MS = 90 * 86_400_000
+"""Time after which a group without claims and holder is deleted: ninety days."""
 LEASE_OPEN_CLAIMS = 1_024
 """Most open claims of one group."""
 LEASE_CLAIM_MESSAGES = 1_000_000

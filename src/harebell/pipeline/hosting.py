@@ -80,8 +80,13 @@ def host(
             held.enter_context(view)
             from harebell.spark.runtime.jvm_end import named_jvm_end
 
-            with named_jvm_end(session):
-                _run(runs, view)
+            try:
+                with named_jvm_end(session):
+                    _run(runs, view)
+            except Exception:
+                _settle(pipelines)
+                raise
+            _settle(pipelines)
         except BaseException as error:
             for entry, state in zip(entries, states, strict=True):
                 if state.state not in ("ended", "failed"):
@@ -109,6 +114,13 @@ def _reports(pipeline: Description) -> Iterator[QueryReporter | None]:
         yield reporter
     finally:
         reporter.close()
+
+
+def _settle(pipelines: Sequence[Description]) -> None:
+    from harebell.pipeline.run.logged_claims import commit_logged_claims
+
+    for each in pipelines:
+        commit_logged_claims(each)
 
 
 def _begun(pipeline: Description) -> PipelineState:

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.limits import PIPELINE_LEASE
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.spec.description import Body, Description, Source, Step
 
@@ -27,8 +28,16 @@ _CORRUPT = "_corrupt"
 
 def stream_of(spark: SparkSession, source: Source) -> DataFrame:
     """Return a source as a stream, with decoded bodies and the reason of bad rows in `_bad`."""
-    options = spark.readStream.format(FORMAT).options(**source.options)
+    options = spark.readStream.format(FORMAT).options(**options_of(source))
     return decoded(options.load(), source.body)
+
+
+def options_of(source: Source) -> dict[str, str]:
+    """Return the options of a source; a pipeline that failed at night keeps its claims."""
+    given = {name.lower() for name in source.options}
+    if given & {"leasetimeout", "exchange"}:
+        return source.options
+    return source.options | {"leaseTimeout": PIPELINE_LEASE}
 
 
 def decoded(frame: DataFrame, body: Body) -> DataFrame:

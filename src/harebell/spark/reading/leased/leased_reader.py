@@ -17,7 +17,7 @@ import uuid
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from harebell.base.limits import LEASE_CLAIM_MESSAGES
+from harebell.base.limits import LEASE_CLAIM_MESSAGES, LEASE_GROUP_KEPT_MS
 from harebell.client.blocking import Channel
 from harebell.client.errors import Fenced, LeaseLost, NotFound, PreconditionFailed
 from harebell.client.protocol.leases import Lease
@@ -93,6 +93,7 @@ class LeasedReader:
         self._begun: ClaimOffset | None = None
         self._left: int | None = None
         self._over = False
+        self._given_back: set[int] = set()
         # Whether `claimed` was called, and its result.
         self._answered = False
         self._answer: ClaimInfo | None = None
@@ -220,10 +221,11 @@ class LeasedReader:
         if missing:
             self._losses.report(
                 f"{_claims(missing)} of group {last.group!r} on queue {self.queue!r}, which Spark "
-                "had planned, went back to the queue when the lease's time was over, by an "
-                "operator's word, or with the broker's data: their messages come again in later "
-                "micro-batches"
+                f"had planned for the micro-batch that did not end, went back to the queue: "
+                f"{self._why(group, last)}. Their messages come again in later micro-batches; if "
+                "the sink has nothing of this one, they come once"
             )
+            self._given_back.update(missing)
         if first.claim < group.committed:
             # Only claims in Spark's commit log are committed, so the sink has their rows.
             _LOG.warning(
@@ -279,6 +281,19 @@ class LeasedReader:
 
     # --- the group ------------------------------------------------------------------------------
 
+    def _why(self, group: _Group, offset: ClaimOffset) -> str:
+        """Return why claims of a group may be open no longer."""
+        if group.newest < offset.claim:
+            days = LEASE_GROUP_KEPT_MS // 86_400_000
+            return (
+                f"the group was not used for {days} days, an operator removed it, or the broker's "
+                "data is of an older date"
+            )
+        return (
+            f"no query held the group for {self._options.lease_timeout:g} s (leaseTimeout), an "
+            "operator released them, or they did not outlive a restart of the broker"
+        )
+
     def _held(self, offset: ClaimOffset) -> _Group:
         """Return the group of an offset; open it if this process does not hold it.
 
@@ -322,13 +337,13 @@ class LeasedReader:
         """Commit up to an offset; return it, or the beginning of a new log."""
         if group.generation != here.generation:
             return ClaimOffset(group.generation, group.name, group.committed)
-        missing = group.missing(0, here.claim)
+        # Not those of a micro-batch that was planned without them.
+        missing = [each for each in group.missing(0, here.claim) if each not in self._given_back]
         if missing:
             self._losses.report(
-                f"{_claims(missing)} of group {group.name!r} on queue {self.queue!r} went back to "
-                "the queue before they could be committed, when the lease's time was over, by an "
-                "operator's word, or with the broker's data: their messages come again, although "
-                "Spark has processed them"
+                f"{_claims(missing)} of group {group.name!r} on queue {self.queue!r}, which Spark "
+                f"has processed, went back to the queue before the broker knew that: "
+                f"{self._why(group, here)}. Their messages come again"
             )
         if group.newest < here.claim:
             # The broker has deleted the group, and counts from 1 again.
