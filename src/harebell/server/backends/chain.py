@@ -6,14 +6,14 @@ latter get the user without a password and all of them have to allow an operatio
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harebell.auth.authority import Authority, RemoteUser
 from harebell.auth.users import Claim, User, Users
 from harebell.server.backends.contract import Backend, Denied, Log, Renewable
 from harebell.server.backends.internal import InternalBackend
+from harebell.server.background_tasks import BackgroundTasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Chain:
         self._users = users
         self._log = log
         self._flush = flush
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def __call__(
         self, claim: Claim, answered: Callable[[User | None, str], None], wanted: Callable[[], bool]
@@ -81,17 +81,11 @@ class Chain:
                 answered(*found)
                 self._flush()
 
-        self._start(answer())
+        self._tasks.start(answer())
 
     def close(self) -> None:
         """Drop the logins that wait for an answer."""
-        for task in self._tasks:
-            task.cancel()
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.cancel()
 
     async def log_in(self, claim: Claim) -> User:
         """Return the user that the first accepting entry makes of a login.
@@ -135,7 +129,7 @@ class Chain:
         if renewable:
 
             def renew(secret: str, done: Callable[[str], None]) -> None:
-                self._start(self._renew(user, renewable, secret, done))
+                self._tasks.start(self._renew(user, renewable, secret, done))
 
             user.renew = renew
         return user

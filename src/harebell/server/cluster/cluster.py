@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.errors import StoreError
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.cluster import stores
 from harebell.server.cluster.client_handover import SERVICE as CLIENTS
 from harebell.server.cluster.client_handover import ClientHandover
@@ -35,8 +36,6 @@ from harebell.server.net.tls import StartError
 from harebell.server.postgresql.addresses import reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from harebell.admin.context import AdminContext
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.front.common.peer import Peer
@@ -100,7 +99,7 @@ class Cluster:
         context.store = owned.number
         context.vhost_names = lambda: self.directory.view.vhosts
         self._dispatcher = dispatcher
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self.directory = ClusterDirectory(
             owned.database, config.storage_schema, config.storage_stores, owned.number, context.log
         )
@@ -132,7 +131,7 @@ class Cluster:
             made_before(vhost)
             if directory.store_of(vhost.name) is None:
                 # Made here without a command that has placed it before.
-                self._spawn(self._register(vhost.name))
+                self._tasks.start(self._register(vhost.name))
 
         broker.vhost_added = added
         if directory.stores > 1:
@@ -255,8 +254,7 @@ class Cluster:
         self._usage.close()
         if self._elsewhere is not None:
             self._elsewhere.close()
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     async def users_changed(self) -> None:
         """Let the other owners have the users of this one, if it is that of store 1.
@@ -277,8 +275,3 @@ class Cluster:
             await self.directory.keep(vhost)
         except StoreError as error:
             self._context.log("error", f"other owners do not know vhost '{vhost}': {error}")
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -21,6 +21,7 @@ from harebell.base.slices import Slices
 from harebell.server.backends.asked import AskedAuthority
 from harebell.server.backends.decided import decided
 from harebell.server.backends.internal import InternalAuthority
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.cluster.command_wire import Actor, Allowed, LineReader, Request, refused
 from harebell.server.cluster.link import Header, streams
 from harebell.server.control.dispatcher import Dispatcher, encoded_answer
@@ -55,18 +56,15 @@ class CommandService:
         self._dispatcher = dispatcher
         self._directory = directory
         self._commands = commands
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def serve(self, _header: Header, transport: asyncio.Transport) -> None:
         """Serve a connection that has proven that it belongs to the cluster."""
-        task = asyncio.get_running_loop().create_task(self._serve(*streams(transport)))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._serve(*streams(transport)))
 
     def close(self) -> None:
         """End all connections."""
-        for task in list(self._tasks):
-            task.cancel()
+        self._tasks.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         lines = LineReader(reader)

@@ -7,12 +7,12 @@ bound there, and send nothing else.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from harebell.base.limits import CLUSTER_EVENTS_PER_TURN, CLUSTER_EVENTS_SECONDS
 from harebell.model.events import Events
 from harebell.model.log_exchange import LogExchange
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.cluster.event_wire import (
     BEGIN,
     EVENTS,
@@ -46,22 +46,15 @@ class EventService:
         self._log = log
         self._flush = flush
         self._report = report
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def serve(self, _header: Header, transport: asyncio.Transport) -> None:
         """Serve the connection of another owner."""
-        self._start(self._publish(*streams(transport)))
+        self._tasks.start(self._publish(*streams(transport)))
 
     def close(self) -> None:
         """End all connections."""
-        for task in list(self._tasks):
-            task.cancel()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        self._tasks.cancel()
 
     async def _send_bound(self, writer: asyncio.StreamWriter) -> None:
         """Let the other owner know what is bound, whenever that changes."""
@@ -78,7 +71,7 @@ class EventService:
         sending = None
         try:
             await reader.readexactly(len(BEGIN))
-            sending = self._start(self._send_bound(writer))
+            sending = self._tasks.start(self._send_bound(writer))
             while True:
                 size = size_of(await reader.readexactly(SIZE_BYTES))
                 self._take(decoded(await reader.readexactly(size)))

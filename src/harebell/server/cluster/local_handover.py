@@ -30,6 +30,7 @@ from harebell.base.limits import (
     LOCAL_CLIENT_GONE_SECONDS,
     LOCAL_CLIENT_SIGN_SECONDS,
 )
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.cluster.client_handover import header_of
 from harebell.server.cluster.handover_service import ProtocolOf, peer_of
 from harebell.server.cluster.link import attach
@@ -108,7 +109,7 @@ class LocalHandover:
         self._protocol_of = protocol_of
         self._report = report
         self._path = path
-        self._taking: set[asyncio.Task[None]] = set()
+        self._taking = BackgroundTasks()
         with suppress(FileNotFoundError):
             path.unlink()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -147,9 +148,7 @@ class LocalHandover:
                 for link in links:
                     link.close()
                 return
-            task = self._loop.create_task(self._take(links[0], message))
-            self._taking.add(task)
-            task.add_done_callback(self._taking.discard)
+            self._taking.start(self._take(links[0], message))
 
     async def _take(self, link: socket.socket, message: bytes) -> None:
         """Serve a client."""

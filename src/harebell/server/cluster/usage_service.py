@@ -7,13 +7,12 @@ every CLUSTER_USAGE_SECONDS, over several turns, and only while another owner as
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
 
 from harebell.auth.users import Users
 from harebell.base.limits import CLUSTER_USAGE_PER_TURN, CLUSTER_USAGE_SECONDS
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.model.broker import Broker
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.cluster.link import Header, streams
 from harebell.server.cluster.usage_wire import BEGIN, Usage, encoded
 from harebell.wire.v09.states import ConnectionState
@@ -34,7 +33,7 @@ class UsageService:
         self._broker = broker
         self._registry = registry
         self._users = users
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._counting: asyncio.Task[None] | None = None
         self._counted = Usage()
         self._renewed = asyncio.Event()
@@ -42,24 +41,17 @@ class UsageService:
     def serve(self, _header: Header, transport: asyncio.Transport) -> None:
         """Serve the connection of another owner."""
         if self._counting is None or self._counting.done():
-            self._counting = self._start(self._count())
-        self._start(self._send(*streams(transport)))
+            self._counting = self._tasks.start(self._count())
+        self._tasks.start(self._send(*streams(transport)))
 
     def close(self) -> None:
         """End all connections."""
-        for task in list(self._tasks):
-            task.cancel()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        self._tasks.cancel()
 
     async def _count(self) -> None:
         """Count again and again, until no other owner asks."""
-        counting = asyncio.current_task()
-        while self._tasks != {counting}:
+        # One of the tasks is this one.
+        while len(self._tasks) > 1:
             users = await self._in_use()
             declared = self._broker.ceilings.counted()
             self._counted = Usage(*declared, users)

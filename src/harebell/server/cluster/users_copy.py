@@ -23,6 +23,7 @@ from harebell.auth.users import User, Users
 from harebell.base.errors import HarebellError
 from harebell.base.limits import CLUSTER_COPY_RETRY_SECONDS, CLUSTER_USERS_PER_TURN
 from harebell.base.slices import Slices
+from harebell.server.background_tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
@@ -42,7 +43,7 @@ class UsersCopy:
         self._one = asyncio.Lock()
         self._wanted = 0
         self._done = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._repeating = False
 
     async def renew(self) -> None:
@@ -53,8 +54,7 @@ class UsersCopy:
 
     def close(self) -> None:
         """Make no more copies."""
-        for task in list(self._tasks):
-            task.cancel()
+        self._tasks.cancel()
 
     async def _copy(self, wanted: int) -> None:
         try:
@@ -79,15 +79,15 @@ class UsersCopy:
         self._repeating = False
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task = self._tasks.start(work)
+        task.add_done_callback(_take_error)
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled():
-            task.exception()  # who waits for it has it, too
+
+def _take_error(task: asyncio.Task[None]) -> None:
+    """Take the error of a copy from the event loop: who waits for the copy has it, too."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def written(users: Users) -> str:

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.net.proxy_header import ProxyHeaderError, read_proxy_header
 
 Addresses = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -42,16 +43,14 @@ class ProxyGate:
         self._has_room = has_room
         self._serve = serve
         self._log = log
-        self._reading: set[asyncio.Task[None]] = set()
+        self._reading = BackgroundTasks()
 
     def accepted(self, link: socket.socket) -> None:
         """Begin with a new socket, or close it if too many wait for their headers."""
         if not self._has_room(len(self._reading)):
             link.close()
             return
-        task = self._loop.create_task(self._read(link))
-        self._reading.add(task)
-        task.add_done_callback(self._reading.discard)
+        self._reading.start(self._read(link))
 
     async def _read(self, link: socket.socket) -> None:
         try:
