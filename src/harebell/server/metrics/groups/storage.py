@@ -23,9 +23,13 @@ STORAGE = (
     Metric("storage_commits_total", COUNTER, "Rows that were appended to the log of the store."),
     Metric("storage_written_bytes_total", COUNTER, "Bytes that were appended to the log."),
     Metric("storage_commit_seconds", HISTOGRAM, "Durations of commits in PostgreSQL."),
-    Metric("storage_log_bytes", GAUGE, "Size of the log."),
-    Metric("storage_log_live_bytes", GAUGE, "Bytes that are needed to restore the store."),
-    Metric("storage_log_dead_bytes", GAUGE, "Bytes of the log that are not needed any more."),
+    Metric("storage_log_bytes", GAUGE, "Size of the log, compressed."),
+    Metric(
+        "storage_log_live_bytes",
+        GAUGE,
+        "Estimate of its bytes that are needed to restore the store.",
+    ),
+    Metric("storage_log_dead_bytes", GAUGE, "Estimate of its bytes that are not needed any more."),
     Metric("storage_log_generations", GAUGE, "Tables that the log is in."),
     Metric("storage_brokers_running", GAUGE, "Brokers of the store that run."),
 )
