@@ -13,6 +13,7 @@ import pytest
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
 from harebell.server.control.client import ControlError, ask_command
+from harebell.server.postgresql.ownership import RUNNING_SECONDS
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.postgresql.cluster import Member
@@ -174,6 +175,27 @@ def test_an_owner_without_a_successor_keeps_its_store(
         one.ask("app.stop")
         with pytest.raises(ControlError, match="not removed from here"):
             one.ask("app.reset")
+
+
+def test_a_broker_that_was_gone_before_a_claim_counts_as_gone_after_it(
+    pair: tuple[Member, Member],
+) -> None:
+    one, two = pair
+    two.kill()
+    # It counts as running for a few seconds, so the store is given back, and nobody takes it.
+    one.ask("cluster.drain")
+    assert eventually(lambda: one.log.count("this broker owns the store") == 2)
+    owned = time.monotonic()
+    one.wait("running")
+
+    def stands_by() -> bool:
+        rows = one.ask("cluster.status")
+        return any(row["name"] == "two" and row["running"] for row in rows)
+
+    assert eventually(lambda: not stands_by())
+    assert time.monotonic() - owned < RUNNING_SECONDS
+    with pytest.raises(ControlError, match="no other broker stands by"):
+        one.ask("cluster.drain")
 
 
 def test_a_broker_with_a_data_directory_has_no_cluster() -> None:

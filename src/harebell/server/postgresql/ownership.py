@@ -228,6 +228,8 @@ class Ownership:
         began: the time before the claim was sent.
         version: of Harebell, for the row of the broker.
         report: called in the thread with a level and a line.
+        running: what was seen of the brokers before the claim, so that one that is gone does not
+            count as one that has just come; None for nothing.
 
     Attributes:
         epoch: as given.
@@ -243,6 +245,7 @@ class Ownership:
         began: float,
         version: str,
         report: Callable[[str, str], None],
+        running: RunningBrokers | None = None,
     ) -> None:
         self.epoch = epoch
         self.lost = ""
@@ -251,7 +254,8 @@ class Ownership:
         self._version = version
         self._report = report
         self.nodes: list[BrokerRow] = []
-        self._running = RunningBrokers(max(RUNNING_SECONDS, 2 * database.lease_ms / _MS))
+        seconds = max(RUNNING_SECONDS, 2 * database.lease_ms / _MS)
+        self._running = RunningBrokers(seconds) if running is None else running
         self._addresses: dict[str, str] = {}
         self._successor: str | None = None
         self._link: Connection[Any] | None = None

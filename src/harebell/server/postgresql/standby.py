@@ -262,7 +262,9 @@ class Standby:
         if epoch is None:
             return None
         note_claim(self._config.data_dir, seen.identity, epoch)
-        ownership = Ownership(self.database, self._tables, epoch, began, __version__, self._report)
+        ownership = Ownership(
+            self.database, self._tables, epoch, began, __version__, self._report, self._running
+        )
         writer = LogWriter(self.database, self._tables, ownership, self._reader, self._report)
         try:
             writer.begin(self._reader, link)
