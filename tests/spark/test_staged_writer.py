@@ -54,6 +54,22 @@ def test_rows_are_there_when_the_driver_has_committed_and_not_before(
     assert numbers(channel, queue) == list(range(1, 20_100))
 
 
+def test_record_batches_of_any_size_are_written_and_a_row_that_is_too_large_is_named(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    def rows(count: int, octets: int) -> pa.RecordBatch:
+        bodies = [bytes(octets)] * count
+        return pa.RecordBatch.from_arrays([pa.array(bodies), [queue] * count], schema=TEXTS)
+
+    writing = query(broker_url, query_id)
+    # More than a broker takes at a time, as Spark's batches are.
+    done = writing.write(0, 0, [rows(65, 1 << 20), rows(1, 3), rows(3, 12 << 20)])
+    writing.commit(0, done)
+    assert waiting(channel, queue) == done.rows == 69
+    with pytest.raises(SinkError, match="with delivery=exactly-once a row has at most 67108864"):
+        writing.write(1, 0, [rows(1, 64 << 20)])
+
+
 def test_a_batch_that_was_committed_is_not_published_again_by_a_later_run(
     broker_url: str, channel: Any, queue: str, query_id: str
 ) -> None:

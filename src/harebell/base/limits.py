@@ -550,6 +550,8 @@ SPARK_TXN_VERSION_MAX = 2**63 - 2
 """Largest txnVersion of a batch write."""
 SPARK_PIECES_IN_FLIGHT = 8
 """Record batches of a write task that are being sent at a time."""
+SPARK_PIECE_BYTES = 8_388_608
+"""Bytes above which a record batch that a task writes is sent in several parts (8 MiB)."""
 SPARK_COMMITTED_PER_SECOND = 10_000
 """Rows of a staged batch that a broker commits per second at least, beside other work."""
 SPARK_EXAMPLES = 3

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from harebell.base.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT
+from harebell.base.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT, STAGE_PIECE_BYTES
 from harebell.client import blocking
 from harebell.client.errors import AMQPError, ChannelClosed, Fenced, NotFound, PreconditionFailed
 from harebell.client.protocol import stages
@@ -110,6 +110,12 @@ class StagedWriter:
         """Yield kept pieces, then new ones; skip pieces that are staged already."""
         yield from enumerate(list(self._kept), self._first)
         for piece in self._pieces:
+            if len(piece) > STAGE_PIECE_BYTES:
+                raise SinkError(
+                    f"a row has {len(piece)} octets with its properties, and with "
+                    f"delivery=exactly-once a row has at most {STAGE_PIECE_BYTES}: set "
+                    "delivery=at-least-once, or publish where its body is stored"
+                )
             self._kept.append(piece)
             self._byte_count += len(piece)
             yield self._first + len(self._kept) - 1, piece

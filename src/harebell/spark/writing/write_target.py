@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import SPARK_COMMITTED_PER_SECOND
+from harebell.base.limits import SPARK_COMMITTED_PER_SECOND, SPARK_PIECE_BYTES
 from harebell.client import blocking
 from harebell.kernels.rows import Rows
 from harebell.spark.connection_limits import connect_in_turn
@@ -31,6 +31,17 @@ _RUN = "spark.jobGroup.id"
 
 class SinkError(HarebellError):
     """Rows cannot be written; the text says why and what to do."""
+
+
+def _parted(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts that are not too large, or have one row."""
+    count = rows.num_rows
+    if count == 1 or rows.nbytes <= SPARK_PIECE_BYTES:
+        yield rows
+        return
+    half = count // 2
+    yield from _parted(rows.slice(0, half))
+    yield from _parted(rows.slice(half))
 
 
 @dataclass(frozen=True)
@@ -59,16 +70,18 @@ class WriteTarget:
         )
 
     def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[memoryview]:
-        """Yield each batch as one message of Arrow's IPC format; skip those without rows.
+        """Yield batches as messages of Arrow's IPC format; skip those without rows.
 
-        A view, as a piece may be large and is mostly sent as it is.
+        Spark gives out batches of a little more than 64 MiB, which is more than a broker takes at
+        a time. A view, as a piece may be large and is mostly sent as it is.
         """
         for batch in batches:
             if batch.num_rows:
                 rows = self.columns.fitted(batch)
                 if self.fitted is not None:
                     rows = self.fitted(rows)
-                yield memoryview(rows.serialize())
+                for part in _parted(rows):
+                    yield memoryview(part.serialize())
 
     def load(self, rows: Rows, piece: memoryview) -> int:
         """Pass a piece to the kernel; return its number of rows."""

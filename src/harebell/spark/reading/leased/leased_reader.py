@@ -437,7 +437,7 @@ class LeasedReader:
             raise SourceError(
                 f"another query has taken over the lease of group {group.name!r} on queue "
                 f"{self.queue!r}, and this one ends ({error.text}): two queries must not share a "
-                "checkpoint"
+                "checkpoint or a group"
             ) from error
         except LeaseLost as error:
             self._group = None

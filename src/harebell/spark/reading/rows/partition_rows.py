@@ -274,7 +274,8 @@ def _explained(one: OffsetRange, error: ChannelClosed) -> SourceError:
     if isinstance(error, Fenced):
         return SourceError(
             f"another query has taken over the lease of group {group!r} on queue {queue!r}, and "
-            f"this one ends ({error.text}): two queries must not share a checkpoint"
+            f"this one ends ({error.text}): two queries must not share a checkpoint "
+            "or a group"
         )
     if isinstance(error, LeaseLost):
         return DataLoss(
