@@ -14,7 +14,7 @@ import sys
 _RAISED = re.compile(
     # Any class of Harebell; classes of others by the name Error or Exception.
     r"^(?:harebell\.[\w.]+: (?P<said>.+)"
-    r"|(?:[\w.]+\.)?(?P<other>\w+(?:Error|Exception))(?:: (?P<told>.+))?)$"
+    r"|(?:(?:[\w.]+\.)?(?=\w+: ))?(?P<other>\w+(?:Error|Exception))(?:: (?P<told>.+))?)$"
 )
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\] ")
 _NO_FORMAT = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^\n]* harebell\b")
@@ -24,6 +24,8 @@ _LONGEST = 1_000
 _CALLED = re.compile(r"An error occurred while calling \w+\.\w+\.")
 _CAUSE = re.compile(r"^(?:Caused by: |: )(?:[\w$]+\.)+[\w$]*(?:Exception|Error): (?P<said>.+)$")
 _JAVA = re.compile(r"^(?:[a-z]\w*\.){2,}[\w.$]*(?:Exception|Error): ")
+_JVM_PART = "\nJVM stacktrace:\n"
+"""What follows is the same error as the JVM of a Spark Connect server saw it."""
 _WRAPPERS = (
     *("StreamingQueryException", "PythonException", "Py4JJavaError", "Py4JException"),
     *("SparkException", "PySparkRuntimeError"),
@@ -38,6 +40,7 @@ def sentence_of(text: str) -> str:
     package = _NO_PACKAGE.search(text)
     if package is not None:
         return _package_missing(package[1].lower())
+    text = text.partition(_JVM_PART)[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
     found = [match for line in lines if (match := _RAISED.match(line)) is not None]
     ours = [match for match in found if match["other"] not in _WRAPPERS]

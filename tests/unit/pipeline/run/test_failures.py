@@ -50,6 +50,8 @@ harebell.spark.reading.errors.SourceError: the queue 'orders' does not exist
             "KeyError: 'total'",
         ),
         (WRAPPED + "Caused by: nothing\nAssertionError", "AssertionError"),
+        (WRAPPED + "\norg.apache.spark.sql.AnalysisException", "the queue 'orders' does not exist"),
+        (WRAPPED + "\nJVM stacktrace:\nNullError: null", "the queue 'orders' does not exist"),
         (
             "org.apache.spark.sql.catalyst.ExtendedAnalysisException: [NO_TABLE] There is no table"
             ".\n\tat org.apache.X",
