@@ -62,10 +62,13 @@ class AuthenticationFailed(ConnectionFailed):
         code: the reply code, 403.
         answered: whether the broker sent a reply. Old brokers refuse a login by hanging up; a
             broker that crashes at this moment looks the same.
+        login: user and address, which the message names after the text.
     """
 
-    def __init__(self, text: str, code: int = 403, *, answered: bool = True) -> None:
-        super().__init__(text)
+    def __init__(
+        self, text: str, code: int = 403, *, answered: bool = True, login: str = ""
+    ) -> None:
+        super().__init__(f"{text} ({login})" if login else text)
         self.code = code
         self.text = text
         self.answered = answered

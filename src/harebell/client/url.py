@@ -103,6 +103,12 @@ class URL:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
+    @property
+    def login(self) -> str:
+        """The user and the address, for errors."""
+        user = f"user {self.username!r} " if self.username else ""
+        return f"{user}at {self.address}"
+
     def __str__(self) -> str:
         scheme = "amqps" if self.tls else "amqp"
         if self.version != NEWEST:

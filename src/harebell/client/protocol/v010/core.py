@@ -301,7 +301,8 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         if self.state is ConnectionPhase.CLOSING:
             self._finish(None)
         elif self.state is ConnectionPhase.TUNING and control.reply_code == _REFUSED:
-            self._finish(AuthenticationFailed(f"{control.reply_code} {text}"))
+            text = f"{control.reply_code} {text}"
+            self._finish(AuthenticationFailed(text, login=self.url.login))
         else:
             self._finish(closed_connection(control.reply_code, text))
 

@@ -246,7 +246,8 @@ class CoreConnection(Life[CoreChannel], FrameSink):
             # Both sides close at once (AMQP 0-9-1 2.2.4): our own close-ok is due as well.
             self._finish(None)
         elif self.state is ConnectionPhase.TUNING and method.reply_code == _ACCESS_REFUSED:
-            self._finish(AuthenticationFailed(f"{method.reply_code} {method.reply_text}"))
+            text = f"{method.reply_code} {method.reply_text}"
+            self._finish(AuthenticationFailed(text, login=self.url.login))
         else:
             self._finish(
                 closed_connection(

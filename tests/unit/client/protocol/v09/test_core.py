@@ -83,8 +83,10 @@ def test_refused_credentials_are_an_authentication_failure_with_the_brokers_text
     peer.start()
     peer.methods()
     peer.send(m.ConnectionClose(403, "ACCESS_REFUSED - Login was refused", 0, 0))
-    with pytest.raises(AuthenticationFailed, match="403 ACCESS_REFUSED - Login was refused"):
+    with pytest.raises(AuthenticationFailed) as caught:
         peer.core.opened.value()
+    assert caught.value.text == "403 ACCESS_REFUSED - Login was refused"
+    assert str(caught.value) == f"{caught.value.text} (user 'guest' at localhost:5672)"
     peer.one(m.ConnectionCloseOk)
 
 
