@@ -40,7 +40,8 @@ class PipelineState:
         name: of the pipeline.
         file: the path of its description; "" for a pipeline that is a command.
         pid: its process id.
-        state: starting, running, stopping, ended, failed; lost when its process died.
+        state: starting, running, stopping, ended, failed; lost when its process died; unknown when
+            its file cannot be read.
         started: seconds since 1970.
         updated: time of this state, in seconds since 1970.
         batch: number of the last micro-batch; -1 before the first.
@@ -129,15 +130,21 @@ class PipelineEntry:
 
 
 def states(directory: Path) -> list[PipelineState]:
-    """Return all states, by name."""
-    return [_state(file) for file in sorted(directory.glob("*.json"))]
+    """Return all states, by name; one that cannot be read is unknown."""
+    found = []
+    for file in sorted(directory.glob("*.json")):
+        try:
+            found.append(_state(file))
+        except PipelineError as error:
+            found.append(PipelineState(file.stem, "", 0, "unknown", error=str(error)))
+    return found
 
 
 def state_of(directory: Path, name: str) -> PipelineState:
     """Return the state of one pipeline.
 
     Raises:
-        PipelineError: there is none of that name.
+        PipelineError: there is none of that name, or it cannot be read.
     """
     file = directory / f"{name}.json"
     if "/" in name or not file.is_file():
@@ -166,10 +173,15 @@ def alive(directory: Path, name: str) -> bool:
 
 
 def _state(file: Path) -> PipelineState:
+    import msgspec
+
     try:
-        state = PipelineState(**json.loads(file.read_text()))
-    except (ValueError, TypeError) as error:
-        raise PipelineError(f"{file} is no state of a pipeline: {error}") from None
+        # Facts that only a later version knows are left out.
+        state = msgspec.json.decode(file.read_bytes(), type=PipelineState)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PipelineError(f"{file} is no state of a pipeline: {error}; remove it") from None
+    except OSError as error:
+        raise PipelineError(f"{file} cannot be read: {error.strerror}") from None
     if state.state in RUNNING and not alive(file.parent, state.name):
         state.state = "lost"
     return state

@@ -63,10 +63,26 @@ def test_a_name_that_never_ran_is_told_with_those_that_did(tmp_path: Path) -> No
     assert not alive(tmp_path, "x")
 
 
-def test_a_damaged_state_is_named(tmp_path: Path) -> None:
-    (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(PipelineError, match=r"bad\.json is no state of a pipeline"):
-        states(tmp_path)
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "\udcff", '{"name": "bad"}', '{"name":"bad","file":"","pid":1,"rows":"x"}'],
+)
+def test_a_damaged_state_is_named_and_the_others_are_shown(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.json").write_bytes(text.encode(errors="surrogateescape"))
+    with PipelineEntry(tmp_path, "good") as entry:
+        entry.write(PipelineState("good", "", 7, "running"))
+        with pytest.raises(PipelineError, match=r"bad\.json is no state of a pipeline.*remove it"):
+            state_of(tmp_path, "bad")
+        bad, good = states(tmp_path)
+    assert (bad.name, bad.state, good.state) == ("bad", "unknown", "running")
+    assert "is no state of a pipeline" in bad.error
+
+
+def test_a_state_of_a_later_version_is_read_without_what_only_that_knows(tmp_path: Path) -> None:
+    (tmp_path / "new.json").write_text(
+        '{"name": "new", "file": "", "pid": 1, "state": "ended", "rows": 3, "colour": "blue"}'
+    )
+    assert state_of(tmp_path, "new").rows == 3
 
 
 def test_the_directory_is_what_the_environment_says() -> None:
