@@ -25,7 +25,7 @@ from harebell.spark.runtime.session_server import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 _SETTINGS = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -50,10 +50,12 @@ def main(arguments: list[str]) -> None:
     except SessionError as error:
         # The last line of the log is what `harebell spark start` says.
         raise SystemExit(str(error)) from None
-    jvm = _watch(spark, stopping)
+    # PySpark has no public way to the JVM.
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+    jvm = _watch(gateway, stopping)
     # PySpark replaces the handler of SIGINT.
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
-    service = _service(spark)
+    service = _service(gateway)
     port, begun = int(service.localPort()), time.time()
     place = spark.sparkContext.master or ""
     entry.publish(SessionServer(os.getpid(), port, token, begun, idle_seconds, place, versions()))
@@ -64,9 +66,9 @@ def main(arguments: list[str]) -> None:
     spark.stop()
 
 
-def _watch(spark: SparkSession, stopping: threading.Event) -> subprocess.Popen[bytes]:
+def _watch(gateway: Any, stopping: threading.Event) -> subprocess.Popen[bytes]:
     """Stop when the JVM ends, for lack of memory for example; return its process."""
-    jvm: subprocess.Popen[bytes] = spark.sparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001
+    jvm: subprocess.Popen[bytes] = gateway.proc
 
     def wait() -> None:
         jvm.wait()
@@ -89,9 +91,9 @@ def _wait_until_unused(
             return
 
 
-def _service(spark: SparkSession) -> Any:
+def _service(gateway: Any) -> Any:
     """Return the plugin's server, an object of Scala."""
-    package = spark.sparkContext._jvm.org.apache.spark.sql.connect.service  # type: ignore[union-attr]  # noqa: SLF001
+    package = gateway.jvm.org.apache.spark.sql.connect.service
     return getattr(getattr(package, "SparkConnectService$"), "MODULE$")
 
 
