@@ -15,7 +15,7 @@ import pytest
 
 from harebell.client import blocking
 from harebell.pipeline.registry import state_of
-from harebell.pipeline.run.logged_claims import finished_claims
+from harebell.pipeline.run.logged_claims import claims_of
 from tests.patience import eventually
 from tests.running import command, environment
 from tests.spark.commanded import PATIENCE_S, Commanded
@@ -123,7 +123,7 @@ def test_a_pipeline_outlives_no_jvm_and_ends_as_told_when_a_signal_comes_to_its_
             os.killpg(process.pid, signal.SIGTERM)
             assert live.ended(process) == 0, live.said
         # Acknowledged now, and not when Spark would have asked again, in an hour.
-        [(_, offset)] = finished_claims(tmp_path / "checkpoints" / "live")
+        [(_, offset)] = claims_of(tmp_path / "checkpoints" / "live", "commits")
         lease = channel.lease_open("group", offset.group)
         assert (lease.committed, lease.claims) == (offset.claim, ())
         channel.lease_close("group", offset.group, lease.epoch)

@@ -188,7 +188,7 @@ class StatementRunner:
                 check_target(found.target, self._broker)
             described = found.described(options.address, options.lake)
             if found.target is None and not found.refresh:
-                remove_unused(described.checkpoint, described.name)
+                remove_unused(described)
         echo(f"pipeline {described.name}: Ctrl-C ends it after its micro-batch", err=True)
         run_all([described], options.master)
 

@@ -10,23 +10,25 @@ import shutil
 from pathlib import Path
 
 from harebell.pipeline.run.locking import CheckpointLock
+from harebell.pipeline.run.logged_claims import forget_planned_claims
+from harebell.pipeline.spec.description import Description
 
 
-def remove_unused(checkpoint: Path, name: str) -> None:
-    """Empty a checkpoint, unless a micro-batch was committed.
+def remove_unused(pipeline: Description) -> None:
+    """Empty the checkpoint of a pipeline, unless a micro-batch was committed.
 
-    Args:
-        checkpoint: its directory; it may be missing.
-        name: of the pipeline, for the error of another process.
+    Messages that it had planned go back to their queues, for the next query to read.
 
     Raises:
         PipelineError: another process uses it.
     """
+    checkpoint, name = pipeline.checkpoint, pipeline.name
     if not checkpoint.is_dir() or _counts(checkpoint):
         return
     with CheckpointLock(checkpoint, name) as lock:
         if _counts(checkpoint):
             return
+        forget_planned_claims(pipeline)
         for each in checkpoint.iterdir():
             if each.is_dir():
                 shutil.rmtree(each)

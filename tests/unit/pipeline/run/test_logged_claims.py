@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from harebell.pipeline.run.frames import options_of
-from harebell.pipeline.run.logged_claims import finished_claims
+from harebell.pipeline.run.logged_claims import claims_of
 from harebell.pipeline.spec.description import Source
 from harebell.spark.reading.offsets import ClaimOffset
 
@@ -25,20 +25,20 @@ def claim(number: int) -> dict[str, object]:
 
 
 def test_claims_are_those_of_the_last_micro_batch_that_spark_has_finished(tmp_path: Path) -> None:
-    assert list(finished_claims(tmp_path)) == []
+    assert list(claims_of(tmp_path, "commits")) == []
     stream = {"events": {"generation": "cd", "position": 7}}
     for number in (9, 10, 11):
         log(tmp_path, "offsets", number, claim(number + 1), stream)
-    assert list(finished_claims(tmp_path)) == []
+    assert list(claims_of(tmp_path, "commits")) == []
     for number in (9, 10):
         log(tmp_path, "commits", number)
-    assert list(finished_claims(tmp_path)) == [("orders", ClaimOffset("ab", "spark-1", 11))]
+    assert list(claims_of(tmp_path, "commits")) == [("orders", ClaimOffset("ab", "spark-1", 11))]
 
 
 def test_offsets_of_plain_amqp_and_of_other_formats_are_no_claims(tmp_path: Path) -> None:
     log(tmp_path, "commits", 0)
     log(tmp_path, "offsets", 0, {"position": 3, "spool": "4f"}, {"topic": {"0": 5}}, 17)
-    assert list(finished_claims(tmp_path)) == []
+    assert list(claims_of(tmp_path, "commits")) == []
 
 
 def test_a_pipeline_keeps_its_claims_for_a_day_unless_its_source_says_otherwise() -> None:
