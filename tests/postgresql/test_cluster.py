@@ -10,14 +10,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from harebell.client.blocking import connect
+from harebell.client.blocking import Connection, connect
 from harebell.client.errors import AMQPError
 from harebell.server.control.client import ControlError, ask_command
 from harebell.server.postgresql.ownership import RUNNING_SECONDS
-from tests.patience import eventually
+from tests.patience import SECONDS, eventually
 from tests.ports import free_port
 from tests.postgresql.cluster import Member
 from tests.postgresql.servers import PostgresServer
+from tests.relay import relay
 from tests.running import running_broker
 
 LONG_LEASE_MS = 60_000
@@ -51,6 +52,12 @@ def _take(member: Member) -> bytes:
         found = channel.get("jobs", no_ack=True)
         assert found is not None
         return bytes(found.body)
+
+
+def _read_until_it_ends(connection: Connection) -> None:
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        connection.pump(0.5)
 
 
 def test_a_drained_owner_hands_the_store_over_and_stands_by(pair: tuple[Member, Member]) -> None:
@@ -163,6 +170,24 @@ def test_a_standby_whose_port_is_in_use_says_so(postgresql: PostgresServer, data
             assert two.process.wait(60) == 1
             assert "is in use already" in two.log
         assert one.state == "running"
+
+
+def test_an_owner_that_cannot_reach_the_database_says_so_to_its_clients_and_stands_by(
+    postgresql: PostgresServer, database: str
+) -> None:
+    with (
+        relay(postgresql.port) as between,
+        # A margin of 15 % is left for closing connections: enough on a busy machine, too.
+        Member(postgresql.url(database, port=between.port), "one", storage_lease_ms=5_000) as one,
+    ):
+        one.wait("running")
+        with connect(one.amqp) as connection:
+            between.silent = True
+            with pytest.raises(AMQPError, match=r"320.*the store has another owner"):
+                _read_until_it_ends(connection)
+        between.silent = False
+        one.wait("running")
+        assert "its lease could not be renewed" in one.log
 
 
 def test_an_owner_without_a_successor_keeps_its_store(

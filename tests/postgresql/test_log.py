@@ -338,6 +338,45 @@ def test_a_server_that_has_lost_commits_deposes_the_owner(
     assert _again(tmp_path, url) == {"queues/a/1.seg": b"kept"}
 
 
+def test_a_commit_with_a_warning_counts_when_a_further_one_has_succeeded(
+    owner: Owner, postgresql: PostgresServer, tmp_path: Path, url: str
+) -> None:
+    """As when the wait for a standby was cancelled: the commit may be on one server only."""
+    database = url.rpartition("/")[2]
+    owner.write("queues/a/1.seg", b"first")
+    owner.commit()
+    (writer,) = _backends(url, "INSERT INTO%")
+    for statement in (
+        "CREATE TABLE renewals AS SELECT 0 AS pid",
+        "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE WARNING 'on this server only'; RETURN new; END $$",
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS"
+        " $$ BEGIN INSERT INTO public.renewals VALUES (pg_backend_pid()); RETURN new; END $$",
+        "CREATE TRIGGER warns BEFORE INSERT ON harebell.log_0000000001"
+        " FOR EACH ROW EXECUTE FUNCTION warn()",
+        "CREATE TRIGGER notes BEFORE UPDATE ON harebell.store FOR EACH ROW EXECUTE FUNCTION note()",
+    ):
+        postgresql.execute(statement, database)
+    owner.write("queues/a/1.seg", b"second", 5)
+    owner.commit()
+    assert "warning: PostgreSQL warns: on this server only" in owner.said
+    # The lease has a connection of its own, so this was the commit that came after the row.
+    found = postgresql.execute(f"SELECT count(*) FROM renewals WHERE pid = {writer}", database)
+    assert found == [(1,)]
+    assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
+
+
+def _backends(url: str, statement: str) -> list[int]:
+    """Return the processes of a database whose last statement is like this one."""
+    with psycopg.connect(url) as link:
+        rows = link.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND query LIKE %s",
+            (statement,),
+        )
+        return [pid for (pid,) in rows]
+
+
 def test_a_large_commit_is_several_rows_that_are_there_together(
     owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from harebell.server.config import Config
-from harebell.server.logs.logger import Logger
+from harebell.server.logs.logger import Logger, Thresholds
 
 
 def test_a_line_has_its_time_and_its_level(capfd: pytest.CaptureFixture[str]) -> None:
@@ -76,3 +76,26 @@ def test_draining_gives_up_on_a_terminal_that_takes_nothing(
         logger.close()
         terminal.close()
         draining.join()
+
+
+def test_an_output_with_a_level_of_its_own_has_no_less_important_lines_of_any_category() -> None:
+    config = Config(
+        log_level="info",
+        log_console_level="error",
+        log_levels={"connection": "debug", "queue": "none"},
+    )
+
+    def admitted(output: str) -> set[tuple[str, str]]:
+        thresholds = Thresholds(config, output)
+        return {
+            (category, level)
+            for category in ("connection", "queue", "user")
+            for level in ("debug", "info", "error")
+            if thresholds.admit(Logger.line(level, "", category, 0))
+        }
+
+    assert admitted("console") == {("connection", "error"), ("user", "error")}
+    assert admitted("file") == {
+        *(("connection", level) for level in ("debug", "info", "error")),
+        *(("user", level) for level in ("info", "error")),
+    }

@@ -52,6 +52,8 @@ def test_a_line_that_is_larger_than_the_limit_is_written_whole(tmp_path: Path) -
     file = RotatedFile(tmp_path / "h.log", size=8)
     file.write(["x" * 100])
     assert contents(tmp_path / "h.log") == ["x" * 100]
+    # There was nothing before it that would have to be kept.
+    assert [path.name for path in tmp_path.iterdir()] == ["h.log"]
 
 
 def test_a_file_is_rotated_at_its_date(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,26 @@ def test_a_daemon_that_reads_nothing_does_not_hold_up_the_other_outputs(tmp_path
         assert logger.drain(20)
         logger.close()
     assert len((tmp_path / "log" / "h.log").read_text().splitlines()) == 2_000
+
+
+def test_a_line_that_the_daemon_does_not_take_at_once_is_dropped_and_later_ones_arrive(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "log")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reader:
+        reader.bind(path)
+        output = SystemSocket(path)
+        # The kernel keeps a few hundred datagrams for a reader.
+        output.write([f"{number}" for number in range(10_000)])
+        reader.setblocking(False)
+        found = 0
+        with suppress(BlockingIOError):
+            while reader.recv(100):
+                found += 1
+        assert 0 < found < 10_000
+        output.write(["after"])
+        assert reader.recv(100) == b"after"
+        output.close()
 
 
 def test_a_category_with_a_file_of_its_own_is_in_no_other_file(tmp_path: Path) -> None:

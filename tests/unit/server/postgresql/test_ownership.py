@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.owned_store import note_claim, was_owner
-from harebell.server.postgresql.ownership import DRAINED_SECONDS, LeaseWatch, StoreRow
+from harebell.server.postgresql.ownership import (
+    DRAINED_SECONDS,
+    LeaseWatch,
+    Ownership,
+    StoreRow,
+    now,
+)
+from harebell.server.postgresql.tables import Tables
 
 LEASE_MS = 3_000
 
@@ -17,6 +26,26 @@ def seen(beat: int, epoch: int = 1, *, released: bool = False) -> StoreRow:
     return StoreRow(
         epoch, beat, released, "other", {}, LEASE_MS, "store", drained=False, successor=""
     )
+
+
+def test_a_lease_that_is_not_renewed_ends_by_the_clock_alone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/none"
+        database, tables = Database(url, "harebell", LEASE_MS, "one", "fsync"), Tables("harebell")
+        began = now()
+        fresh = Ownership(database, tables, 1, began, "1", lambda _level, _line: None)
+        over = Ownership(database, tables, 1, began - 3.1, "1", lambda _level, _line: None)
+        try:
+            assert fresh.holds()
+            assert 0.0 < fresh.seconds_left <= 3.0
+            # Connections are closed while the broker may still say why.
+            assert began + 2.0 < fresh.closes_at < fresh.ends_at == began + 3.0
+            # The server has not said anything: nothing but the time has passed.
+            assert (over.lost, over.holds(), over.seconds_left) == ("", False, 0.0)
+        finally:
+            silent.close()
+            for each in (fresh, over):
+                each.end(release=False)
 
 
 def test_a_store_is_claimed_after_a_whole_lease_of_silence() -> None:
