@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -9,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from harebell.client import blocking
+from harebell.server.control.client import ask_command
 from tests.patience import eventually
 from tests.postgresql.brokers import StoreBroker
 from tests.postgresql.pooler import pooler
@@ -90,6 +92,30 @@ def test_a_broker_waits_for_the_promotion_of_a_standby_that_it_was_given() -> No
             finally:
                 broker.kill()
                 standby.remove()
+
+
+def test_a_host_that_does_not_answer_delays_the_first_connection_alone(
+    postgresql: PostgresServer, database: str
+) -> None:
+    # As the machine of an old primary that was lost: nobody says that nobody listens.
+    with socket.create_server(("127.0.0.1", 0)) as lost:
+        place = f"127.0.0.1:{lost.getsockname()[1]},127.0.0.1:{postgresql.port}"
+        url = f"postgresql://{USER}:{quote(PASSWORD)}@{place}/{database}"
+        with StoreBroker("a", url, lease_ms=4_000) as broker:
+            _works(broker)
+            began = time.monotonic()
+            for number in range(10):
+                ask_command(broker.data_dir, "vhosts.add", {"name": f"v{number}"})
+            for _ in range(3):
+                postgresql.execute(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                    " WHERE application_name LIKE 'harebell%'"
+                )
+                time.sleep(1.2)
+                _works(broker)
+            # Each of more than twenty connections would have waited for two seconds.
+            assert time.monotonic() - began < 20
+            assert "does not own the store" not in broker.log
 
 
 # --- roles ---------------------------------------------------------------------------------------

@@ -248,6 +248,23 @@ def test_names_of_vhosts_may_have_any_character(postgresql: PostgresServer, data
                 assert "do not know vhost" not in broker.log
 
 
+def test_a_vhost_that_is_made_while_no_connection_is_left_is_written_down_later(
+    postgresql: PostgresServer, database: str
+) -> None:
+    postgresql.execute("CREATE ROLE full_up LOGIN PASSWORD 'p'")
+    postgresql.execute(f"GRANT CREATE ON DATABASE {database} TO full_up")
+    known = "SELECT 1 FROM harebell.vhost WHERE name = 'v'"
+    with StoreBroker("a", postgresql.url(database, user="full_up", password="p")) as broker:
+        broker.wait_until_it_serves()
+        postgresql.execute("ALTER ROLE full_up CONNECTION LIMIT 0")
+        ask_command(broker.data_dir, "vhosts.add", {"name": "v"})
+        assert eventually(lambda: "do not know vhost 'v' yet" in broker.log)
+        assert not postgresql.execute(known, database)
+        postgresql.execute("ALTER ROLE full_up CONNECTION LIMIT -1")
+        assert eventually(lambda: postgresql.execute(known, database))
+        assert broker.log.count("do not know vhost 'v'") == 1
+
+
 def test_a_store_can_be_opened_after_its_first_generation_was_removed(
     postgresql: PostgresServer, database: str
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.errors import StoreError
+from harebell.base.limits import CLUSTER_LOOK_SECONDS
 from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.cluster import stores
 from harebell.server.cluster.client_handover import SERVICE as CLIENTS
@@ -271,7 +272,16 @@ class Cluster:
             await self._dispatcher.run(lambda: take_over(view.users, self._context))
 
     async def _register(self, vhost: str) -> None:
-        try:
-            await self.directory.keep(vhost)
-        except StoreError as error:
-            self._context.log("error", f"other owners do not know vhost '{vhost}': {error}")
+        """Let the other owners know a new vhost, however long the database is away."""
+        said = False
+        while vhost in self._context.broker.vhosts:
+            try:
+                await self.directory.keep(vhost)
+                return
+            except StoreError as error:
+                if not said:
+                    self._context.log(
+                        "error", f"other owners do not know vhost '{vhost}' yet: {error}"
+                    )
+                said = True
+            await asyncio.sleep(CLUSTER_LOOK_SECONDS)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
+from harebell.server.postgresql.host_order import HostOrder, parameters_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -48,7 +49,7 @@ _HINTS = {
 """What to do about what a server says."""
 
 
-class Database(NamedTuple):
+class Database:
     """Where a store is.
 
     Args:
@@ -57,13 +58,22 @@ class Database(NamedTuple):
         lease_ms: the milliseconds of a lease; no connection hangs longer.
         node: the name of this broker.
         durability: what a commit has to guarantee, "fsync" or "replicated".
+
+    Attributes:
+        url: as given.
+        schema: as given.
+        lease_ms: as given.
+        node: as given.
+        durability: as given.
     """
 
-    url: str
-    schema: str
-    lease_ms: int
-    node: str
-    durability: str
+    def __init__(self, url: str, schema: str, lease_ms: int, node: str, durability: str) -> None:
+        self.url = url
+        self.schema = schema
+        self.lease_ms = lease_ms
+        self.node = node
+        self.durability = durability
+        self._order = HostOrder()
 
     def connect(self) -> Connection[Any]:
         """Return a connection that commits each statement.
@@ -76,10 +86,13 @@ class Database(NamedTuple):
                 than it has to.
         """
         psycopg = driver()
-        seconds = max(2, self.lease_ms // _MS)
         try:
+            hosts = self._order.of({**_defaults(), **psycopg.conninfo.conninfo_to_dict(self.url)})
+            # A host that does not answer must not keep a connection from the next one for long.
+            seconds = max(2, self.lease_ms // _MS // len(hosts))
             found: Connection[Any] = psycopg.connect(
                 self.url,
+                **(parameters_of(hosts) if len(hosts) > 1 else {}),
                 autocommit=True,
                 prepare_threshold=2,
                 # Else that of the server, which would be bytes with SQL_ASCII.
@@ -89,7 +102,7 @@ class Database(NamedTuple):
                 target_session_attrs="read-write",
                 keepalives_idle=1,
                 keepalives_interval=1,
-                keepalives_count=seconds,
+                keepalives_count=max(2, self.lease_ms // _MS),
                 tcp_user_timeout=self.lease_ms,
             )
         except psycopg.ProgrammingError as error:
@@ -100,6 +113,7 @@ class Database(NamedTuple):
         try:
             found.execute(_SETTINGS)
             commit_guarantee(found, self.durability)
+            self._order.took(found, hosts)
         except BaseException:
             found.close()
             raise

@@ -70,6 +70,7 @@ _FINAL = (
     "does not match host name",
     "requires a valid client certificate",
     "has group or world access",
+    "unacceptable schema name",
 )
 """What a server says when trying again will not help."""
 
