@@ -171,6 +171,23 @@ def test_connections_that_the_database_ends_while_they_are_idle_only_delay_confi
             assert channel.declare_queue("q", passive=True).message_count == 15
 
 
+def test_a_slow_way_to_the_database_keeps_the_lease(
+    postgresql: PostgresServer, database: str
+) -> None:
+    with relay(postgresql.port) as between:
+        url = postgresql.url(database, port=between.port)
+        with StoreBroker("a", url, lease_ms=2_000) as broker:
+            broker.wait_until_it_serves()
+            # Until the statements are prepared, which takes a round trip for each of them.
+            time.sleep(2.5)
+            # A renewal takes a good part of the lease, and what follows it more.
+            between.late = 0.3
+            time.sleep(4.0)
+            assert "does not own the store" not in broker.log
+            between.late = 0.0
+            assert broker.stop() == 0
+
+
 def test_a_commit_that_hangs_holds_up_confirms_alone(
     postgresql: PostgresServer, database: str
 ) -> None:
@@ -199,9 +216,9 @@ def test_a_commit_that_hangs_holds_up_confirms_alone(
                             assert answer.status == 200
                     assert ask_command(broker.data_dir, "queues.list", {})
                 assert "the commit has ended after" not in broker.log
-                assert "the database has not ended a commit for 1 seconds" in broker.log
+                assert eventually(lambda: "has not ended a commit for 1 seconds" in broker.log)
             confirm.wait()
-            assert "the commit has ended after" in broker.log
+            assert eventually(lambda: "the commit has ended after" in broker.log)
             assert channel.declare_queue("q", passive=True).message_count == 2
         assert "does not own the store" not in broker.log
 

@@ -344,7 +344,8 @@ class Ownership:
             wait = self._seconds / _RENEWALS
             began = now()
             try:
-                renewed = self._renew_once()
+                renewed = self._renew_once(began)
+                wait = max(0.0, wait - (now() - began))
             except (driver().Error, StoreError) as error:
                 text = self._database.reason(error)
                 if text != failure and not self._over:
@@ -362,10 +363,13 @@ class Ownership:
             if failure:
                 failure = ""
                 self._report("info", "the lease of the store is renewed again")
-            self._until = began + self._seconds
 
-    def _renew_once(self) -> bool:
-        """Renew the lease; False if another broker has claimed the store."""
+    def _renew_once(self, began: float) -> bool:
+        """Renew the lease; False if another broker has claimed the store.
+
+        Args:
+            began: the time before this.
+        """
         if self._link is None:
             self._link = self._database.connect()
         cursor = self._link.execute(
@@ -376,6 +380,8 @@ class Ownership:
         )
         if cursor.rowcount != 1:
             return False
+        # What follows is for people, and may take as long again with a slow server.
+        self._until = began + self._seconds
         report_node(
             self._link,
             self._tables,
