@@ -9,8 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from harebell.spark.options.sink_options import parse_sink
 from harebell.spark.source import QueueSource
-from harebell.spark.writing.write_target import SinkError, TaskResult
+from harebell.spark.writing import staged
+from harebell.spark.writing.sink_schema import message_columns
+from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
 from tests.spark.tasks import Query, as_task, spark_type
 from tests.spark.test_writer import TEXTS, taken, texts, waiting
 
@@ -217,3 +220,27 @@ def test_rows_with_publishing_ids_may_come_from_a_queue_that_was_written_so(
     given = {"url": broker_url, "exchange": "", "delivery": "publishing-id"}
     Query(given, schema, query_id).run(0, [batch])
     assert numbers(channel, queue) == [0, 1]
+
+
+def test_a_task_keeps_no_more_of_what_it_has_staged_than_its_limit(
+    broker_url: str, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = 50_000
+    monkeypatch.setattr(staged, "SPARK_KEPT_BYTES", limit)
+    columns = message_columns(
+        spark_type(pa.struct(list(TEXTS))),
+        ignore_unknown=False,
+        has_routing_key=False,
+        has_exchange=True,
+    )
+    target = WriteTarget(parse_sink({"url": broker_url, "exchange": ""}), columns)
+    task = Task("spark/keeps", "run", 0, 0, 0)
+    done = TaskResult("exactly-once", task)
+    batches = [batch for n in range(40) for batch in texts(queue, n * 100, n * 100 + 100)]
+    writer = staged.StagedWriter(target, iter(batches), done)
+    with target.connect("test") as connection:
+        writer.run(connection)
+    assert (writer.progress, done.rows) == (len(batches), 4_000)
+    kept = [len(piece) for piece in writer._kept]
+    assert sum(kept) <= limit < sum(kept) + max(kept)
+    staged.abort(target, task)
