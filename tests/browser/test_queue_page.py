@@ -117,6 +117,24 @@ def test_a_lease_is_shown_and_released_by_its_name(shown: Window, site: Site) ->
     assert site.api.get("/api/queues/%2F/claimed")["messages_ready"] == 2
 
 
+def test_a_query_that_has_failed_is_forgotten_and_one_that_runs_is_not(
+    shown: Window, site: Site
+) -> None:
+    name = "to/the lake?"
+    with blocking.connect(site.broker.address() + "/%2F") as link:
+        link.channel().report_query(name, {"state": "failed", "error": "no lake"})
+    shown.show("pipelines", "Pipelines")
+    row = shown.page.get_by_role("row").filter(has_text=name)
+    row.get_by_role("button", name="Forget").click()
+    dialog = shown.page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"Forget query '{name}'?")
+    dialog.get_by_role("button", name="Forget").click()
+    expect(row).to_have_count(0)
+    running = shown.page.get_by_role("row").filter(has_text="orders-to-lake")
+    expect(running.get_by_role("button", name="Forget")).to_have_count(0)
+    assert name not in [each["name"] for each in site.api.get("/api/queries")]
+
+
 def test_what_would_happen_to_a_message_is_explained(shown: Window, site: Site) -> None:
     page = shown.page
     shown.show("exchanges/%2F/orders", "orders")

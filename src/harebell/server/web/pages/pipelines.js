@@ -1,15 +1,18 @@
 // The queries of data programs that report to the broker, such as those of Spark.
+import { path, send } from "../lib/api.js";
+import { Confirm } from "../lib/confirm.js";
 import { NOTHING, count, rate, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge, Problem, Rows, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
+import { has, session } from "../lib/session.js";
 import { useStore } from "../lib/store.js";
 import { useTitle } from "../lib/title.js";
 import { listed, vhost } from "../lib/vhosts.js";
 
 const HEADS = [
   ...["Name", "Vhost", "User", "State", "Batch", "Rows/s", "Behind", "Lag"],
-  ...["Queues", "Sink", "Last error"],
+  ...["Queues", "Sink", "Last error", ""],
 ];
 
 function State({ of }) {
@@ -17,6 +20,19 @@ function State({ of }) {
   const tone = of.state === "failed" || of.stale ? "bad" : "";
   const title = `reported ${new Date(of.reported_at).toLocaleString()}`;
   return html`<${Badge} tone=${tone} title=${title}>${shown}</${Badge}>`;
+}
+
+// A query that runs would report again.
+function Forget({ of, refresh }) {
+  const may = has("administrator") || session.get()?.name === of.user;
+  if (!may || (of.state === "running" && !of.stale)) return "";
+  return html`<${Confirm} button="Forget" tone="quiet"
+    title=${`Forget query '${of.name}'?`}
+    text=${`Its last report is deleted. The query, its checkpoint and its messages stay as they are.`}
+    action=${async () => {
+      await send("DELETE", `queries/${path(of.vhost, of.user, of.name)}`);
+      refresh();
+    }} />`;
 }
 
 // What needs someone comes first; the others stay in the broker's order, by name.
@@ -48,6 +64,8 @@ export function Pipelines() {
             html`<div class="words">${each.sources.join(", ") || NOTHING}</div>`,
             html`<div class="words">${each.sink ?? NOTHING}</div>`,
             html`<div class="words">${each.error ?? NOTHING}</div>`,
+            html`<${Forget} key=${`${each.vhost} ${each.user} ${each.name}`} of=${each}
+              refresh=${queries.refresh} />`,
           ])} />`
       }
     </${Section}>`;
