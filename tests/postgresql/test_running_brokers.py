@@ -41,3 +41,22 @@ def test_a_broker_whose_beat_stays_the_same_is_gone_until_it_reports_again(
         assert states()["one"] == "standby"
         forget_node(link, tables, "two")
         assert list(states()) == ["one"]
+
+
+def test_a_broker_that_is_gone_for_long_is_not_listed_any_more(
+    postgresql: PostgresServer, database: str
+) -> None:
+    tables = Tables("harebell")
+    with Database(postgresql.url(database), "harebell", 3_000, "one", "fsync").connect() as link:
+        tables.make(link)
+        brokers = RunningBrokers(SECONDS)
+        for name in ("one", "two", "back"):
+            report_node(link, tables, name, "host:5672", STANDBY, "1")
+        assert len(brokers.rows(link, tables)) == 3
+        time.sleep(SECONDS + 0.1)
+        report_node(link, tables, "two", "host:5672", STANDBY, "1")
+        brokers.rows(link, tables)
+        report_node(link, tables, "back", "host:5672", STANDBY, "1")
+        assert brokers.forget_gone(link, tables, SECONDS) == ["back", "one"]
+        assert [row.name for row in brokers.rows(link, tables)] == ["back", "two"]
+        assert brokers.forget_gone(link, tables, SECONDS) == []

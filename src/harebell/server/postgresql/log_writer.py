@@ -54,7 +54,9 @@ _ROW_BYTES = 64 * 1_048_576
 """The size from which the changes of a commit go on in another row."""
 _RETRY_SECONDS = 0.05
 _DROP_SECONDS = 1.0
-"""Between attempts to remove a generation that another session uses."""
+"""Before another attempt to remove a generation that another session uses; twice as long each time,
+because each attempt is an error in the log of the server."""
+_DROP_MAX_SECONDS = 16.0
 _APPEND = (
     "INSERT INTO {log} (number, epoch, content)"
     " SELECT $1::bigint, epoch, $2::bytea FROM {store} WHERE epoch = $3::bigint"
@@ -119,6 +121,7 @@ class LogWriter:
         self._emptied = 0
         self._empty: list[int] = []
         self._drop_at = 0.0
+        self._drop_wait = _DROP_SECONDS
         self._in_use = False
         self._unclean = ""
         self._files: Files
@@ -446,8 +449,11 @@ class LogWriter:
             self._empty.remove(victim)
             self._pieces.forget(victim)
             self._sizes.remove(victim)
-        self._in_use = self._in_use and bool(self._empty)
-        self._drop_at = time.monotonic() + _DROP_SECONDS
+        if self._empty:
+            self._drop_wait = min(2 * self._drop_wait, _DROP_MAX_SECONDS)
+        else:
+            self._in_use, self._drop_wait = False, _DROP_SECONDS
+        self._drop_at = time.monotonic() + self._drop_wait
 
     def _victim(self) -> int:
         """Return the generation to empty; 0 if few enough bytes are dead."""

@@ -38,6 +38,9 @@ _RETRY_SECONDS = 0.05
 RUNNING_SECONDS = 5.0
 """How long a broker counts as running without a beat, or twice the lease if that is longer."""
 
+GONE_SECONDS = 86_400.0
+"""After so long without a beat a broker is not listed any more."""
+
 OWNER, STANDBY = "owner", "standby"
 
 
@@ -217,6 +220,27 @@ class RunningBrokers:
             found.append(BrokerRow(name, address, state, version, running))
         return found
 
+    def forget_gone(self, link: Connection[Any], tables: Tables, seconds: float) -> list[str]:
+        """Remove the rows of brokers that have not reported for a long time; return their names.
+
+        Args:
+            link: a connection.
+            tables: of the store.
+            seconds: how long.
+
+        Raises:
+            psycopg.Error: the server is away or refuses.
+        """
+        before = now() - seconds
+        gone = [(name, beat) for name, (beat, since) in self._beats.items() if since < before]
+        for name, beat in gone:
+            # With another beat it is back.
+            link.execute(
+                tables.statement("DELETE FROM {node} WHERE name = %s AND beat = %s"), (name, beat)
+            )
+            del self._beats[name]
+        return [name for name, _ in gone]
+
 
 class Ownership:
     """The lease of the owner, renewed in a thread.
@@ -391,6 +415,8 @@ class Ownership:
             self._version,
         )
         self.nodes = self._running.rows(self._link, self._tables)
+        for name in self._running.forget_gone(self._link, self._tables, GONE_SECONDS):
+            self._report("info", f"broker '{name}' has been gone for a day, and is forgotten")
         self._look_at_settings(self._link)
         return True
 
