@@ -12,7 +12,7 @@ import { listed, vhost } from "../lib/vhosts.js";
 
 const HEADS = [
   ...["Name", "Vhost", "User", "State", "Batch", "Rows/s", "Behind", "Lag"],
-  ...["Queues", "Sink", "Last error", ""],
+  ...["Queues", "Sink", "Last error"],
 ];
 
 function State({ of }) {
@@ -56,7 +56,8 @@ export function Pipelines() {
             html`<div class="words">${each.name}</div>`,
             each.vhost,
             each.user,
-            html`<${State} of=${each} />`,
+            html`<${State} of=${each} /> <${Forget} of=${each} refresh=${queries.refresh}
+              key=${`${each.vhost} ${each.user} ${each.name}`} />`,
             count(each.batch),
             rate(each.rows_per_second),
             short(each.lag_messages),
@@ -64,8 +65,6 @@ export function Pipelines() {
             html`<div class="words">${each.sources.join(", ") || NOTHING}</div>`,
             html`<div class="words">${each.sink ?? NOTHING}</div>`,
             html`<div class="words">${each.error ?? NOTHING}</div>`,
-            html`<${Forget} key=${`${each.vhost} ${each.user} ${each.name}`} of=${each}
-              refresh=${queries.refresh} />`,
           ])} />`
       }
     </${Section}>`;
