@@ -293,3 +293,11 @@ def test_a_queue_that_is_not_there_is_a_failure(data: Path) -> None:
     result = run_harebell("store", "dump", str(data), "--queue", "jbos")
     assert result.returncode == FAILED
     assert "there is no queue 'jbos'" in error_of(result)
+
+
+@pytest.mark.parametrize("action", ["check", "dump", "repair"])
+def test_a_store_in_postgresql_has_to_be_copied_before_it_is_looked_into(action: str) -> None:
+    result = run_harebell("store", action, "postgresql://ann:secret@localhost/d")
+    said = error_of(result)
+    assert "copy the store into one first" in said
+    assert "secret" not in said

@@ -68,6 +68,11 @@ def store(action: str, place: str, target: str | None, queue: str, vhost: str, s
     if target is not None:
         _copy(place, target, schema)
         return
+    if place.startswith(_URLS):
+        raise WrongUsage(
+            f"{action} looks into a data directory: copy the store into one first, with "
+            "`harebell store copy URL DIRECTORY`"
+        )
     directory = Path(place)
     try:
         if action == REPAIR:
