@@ -1,12 +1,14 @@
 """Queues as a Spark source and sink: `spark.readStream.format("harebell")`.
 
-source.py              the data source that Spark registers; schema.py has its columns
-options/               parse the options of both directions
-reading/               the source: queues and streams become rows
-writing/               the sink: rows become messages
-session.py             a session with fitting defaults; runtime/ is what it needs to start
-catalog.py             queues as tables of a catalog
-lag.py, reporting.py   how far queries are, as metrics and for the broker
-connection_limits.py   wait where a limit allows no more connections
-plain_errors.py        errors without tracebacks; failure_sentences.py: those of Spark, too
+    source.py              the data source that Spark registers; schema.py has its columns
+    options/               parse the options of both directions
+    reading/               the source: queues and streams become rows
+    writing/               the sink: rows become messages
+    session.py             a session with fitting defaults; runtime/ is what it needs to start
+    catalog.py             queues as tables of a catalog
+    lag.py, reporting.py   how far queries are, as metrics and for the broker
+    connection_limits.py   wait where a limit allows no more connections
+    plain_errors.py        errors without tracebacks; failure_sentences.py: those of Spark, too
+
+`docs/guides/spark.md` is the page for users.
 """

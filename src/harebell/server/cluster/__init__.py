@@ -8,7 +8,7 @@ One process per store
 
 What all know
     tables.py             the tables that all stores share
-    cluster_directory.py  what a process knows of them; `StoreDirectory` is what commands use of it
+    cluster_directory.py  what a process knows of them; store_directory.py: what commands use of it
     users_copy.py         the users of store 1, for the other owners
 
 Clients, whose vhost may be in another store
@@ -18,7 +18,7 @@ Clients, whose vhost may be in another store
     local_handover.py     passes the socket itself to a process of the same machine
 
 Commands
-    commands.py           where a command runs: a `Call`; definitions_import.py runs one in parts
+    commands.py           where a command (call.py) runs; definitions_import.py runs one in parts
     command_caller.py     sends one to another owner, over a connection of command_links.py
     command_service.py    runs one for another owner
     standby_commands.py   lets an owner run one that a standby was asked for

@@ -1,10 +1,12 @@
 """Storage in PostgreSQL: one broker at a time owns the store, and others stand by.
 
     database.py            connections, and what is wrong with a server
+    host_order.py          which host of the URL is tried first
     tables.py              the tables of a store
     ownership.py           claims, the lease, and its end
     log_reader.py          the log, from PostgreSQL into a directory
     log_writer.py          the log, from the group commit into PostgreSQL
+    log_sizes.py           the size of each generation of the log
     prepared_statement.py  the statement of the log, without the work of the driver
     owned_store.py         the store of an owner: cache, recorded changes, commits
     fence.py               the end of the service, before another broker can own the store
