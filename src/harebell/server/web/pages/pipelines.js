@@ -28,7 +28,7 @@ function Forget({ of, refresh }) {
   if (!may || (of.state === "running" && !of.stale)) return "";
   return html`<${Confirm} button="Forget" tone="quiet"
     title=${`Forget query '${of.name}'?`}
-    text=${`Its last report is deleted. The query, its checkpoint and its messages stay as they are.`}
+    text="Its last report is deleted. The query, its checkpoint and its messages stay as they are."
     action=${async () => {
       await send("DELETE", `queries/${path(of.vhost, of.user, of.name)}`);
       refresh();
