@@ -77,7 +77,7 @@ class Answer(NamedTuple):
     rows: Rows | None = None
 
 
-class _Call(NamedTuple):
+class _CommandRequest(NamedTuple):
     """A command that a request asks for, and whose user may run commands of its kind.
 
     Args:
@@ -218,7 +218,7 @@ class ManagementApp:
             return Answer(200, (("allow", ", ".join(self.routes.methods(segments))),))
         return None
 
-    async def _call_of(self, request: Request, segments: list[str]) -> _Call:
+    async def _call_of(self, request: Request, segments: list[str]) -> _CommandRequest:
         """Find the command and its user, and read the body once the user may send one.
 
         Raises:
@@ -242,9 +242,9 @@ class ManagementApp:
             await self._check_vhost(user, command, path["vhost"], reads=reads)
         body = b"" if reads else await self._body(request)
         upload = upload_of(request.headers.get("content-type"), body) if linked else Upload(body)
-        return _Call(request, command, user, path, query, body, upload, by_name, linked)
+        return _CommandRequest(request, command, user, path, query, body, upload, by_name, linked)
 
-    async def _run(self, call: _Call, away: list[int]) -> Answer:
+    async def _run(self, call: _CommandRequest, away: list[int]) -> Answer:
         """Run the command.
 
         Args:
@@ -282,7 +282,7 @@ class ManagementApp:
             raise of_refusal(error) from None
         return made
 
-    def _arguments_of(self, call: _Call) -> Slices[dict[str, Any]]:
+    def _arguments_of(self, call: _CommandRequest) -> Slices[dict[str, Any]]:
         """Return the arguments of a command, after a check of the rights that depend on them."""
         broker = self._context.broker
         if call.by_name:
@@ -351,7 +351,7 @@ def _address_of(request: Request) -> str:
     return client[0] if client else ""
 
 
-def _finished(call: _Call, made: Answer, away: list[int]) -> Answer:
+def _finished(call: _CommandRequest, made: Answer, away: list[int]) -> Answer:
     """Return the response with what is the same for all commands."""
     if away:
         shown = ",".join(map(str, away))
