@@ -223,6 +223,24 @@ def test_a_broker_that_was_gone_before_a_claim_counts_as_gone_after_it(
         one.ask("cluster.drain")
 
 
+def test_a_broker_that_does_not_reach_the_database_does_not_say_who_runs(
+    postgresql: PostgresServer, database: str
+) -> None:
+    with relay(postgresql.port) as between:
+        url = postgresql.url(database, port=between.port)
+        with (
+            Member(postgresql.url(database), "one").wait("running") as one,
+            Member(url, "two").wait("standby") as two,
+        ):
+            for each in (one, two):
+                assert eventually(lambda: len(each.ask("cluster.status")) == 2)  # noqa: B023
+            between.close()
+            assert eventually(lambda: two.overview()["trouble"])
+            with pytest.raises(ControlError, match="the store cannot be used: PostgreSQL at"):
+                two.ask("cluster.status")
+            assert [row["name"] for row in one.ask("cluster.status")] == ["one", "two"]
+
+
 def test_a_broker_with_a_data_directory_has_no_cluster() -> None:
     with running_broker() as broker:
         assert ask_command(broker.data_dir, "cluster.status", {}) == []

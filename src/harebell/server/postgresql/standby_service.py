@@ -265,6 +265,9 @@ class StandbyService:
 
     async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Let an owner run a command; refuse what is about the process of an owner."""
+        if name == CLUSTER_STATUS and self._standby.trouble:
+            # What was seen last would look like what is there now.
+            return {"ok": False, "error": self.trouble}
         if name == CLUSTER_STATUS and self._config.storage_stores == 1:
             return {"ok": True, "answer": cluster_rows(self._number, self._standby.nodes)}
         if name == DRAIN:
