@@ -223,6 +223,28 @@ def test_a_broker_that_was_gone_before_a_claim_counts_as_gone_after_it(
         one.ask("cluster.drain")
 
 
+def test_a_drain_does_not_wait_for_a_commit_that_hangs(
+    postgresql: PostgresServer, pair: tuple[Member, Member]
+) -> None:
+    one, two = pair
+    _publish(one, b"confirmed")
+    assert eventually(lambda: _is_known("two", one))
+    with (
+        connect(one.amqp) as connection,
+        postgresql.hanging("INSERT INTO %log_0000000001%"),
+    ):
+        channel = connection.channel()
+        channel.publish_nowait(b"never confirmed", routing_key="jobs", delivery_mode=2)
+        connection.flush()
+        # The commit is on its way.
+        assert eventually(lambda: one.overview()["messages_ready"] == 2)
+        one.ask("cluster.drain")
+        two.wait("running")
+        one.wait("standby")
+        assert "the database has no room, or does not answer" in one.log
+    assert _take(two) == b"confirmed"
+
+
 def test_a_broker_that_does_not_reach_the_database_does_not_say_who_runs(
     postgresql: PostgresServer, database: str
 ) -> None:

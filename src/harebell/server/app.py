@@ -579,10 +579,11 @@ class App:
         while self.storage.store.commit.pinned:
             # A pinned operation must be in one commit as a whole, so it is run to its end first.
             self.registry.turns.next_turn()
-        drained = await self.flusher.drain(limits.STORE_END_SECONDS)
+        longest = self.storage.longest_end_seconds
+        drained = await self.flusher.drain(limits.STORE_END_SECONDS, longest)
         if drained:
             self.storage.store.close()
-            drained = await self.flusher.drain(limits.STORE_END_SECONDS)
+            drained = await self.flusher.drain(limits.STORE_END_SECONDS, longest)
         await self.flusher.stop()
         if self.fence is not None:
             self.fence.stop()
@@ -592,7 +593,8 @@ class App:
             except OSError as error:
                 self._die(error)
         else:
-            self.logger.write("error", "stopped before everything was written: the disk is full")
+            why = self.storage.give_up()
+            self.logger.write("error", f"stopped before everything was written: {why}")
 
     # --- connections ------------------------------------------------------------------------------
 

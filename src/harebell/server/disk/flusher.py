@@ -178,11 +178,17 @@ class Flusher:
         self._report_shortages()
         return news
 
-    async def drain(self, seconds: float) -> bool:
+    async def drain(self, seconds: float, longest: float | None = None) -> bool:
         """Write everything; False if writes have failed for `seconds`.
 
         There is no limit for a disk that is only slow, because unwritten messages would be lost.
+
+        Args:
+            seconds: see above.
+            longest: seconds after which a commit that hangs is waited for no longer; None to wait
+                for it in any case.
         """
+        until = None if longest is None else time.monotonic() + longest
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -191,7 +197,8 @@ class Flusher:
                         self._hand_over()
                         if self._flying is None:
                             return True
-            if self._stalled or self._over:
+            late = until is not None and time.monotonic() >= until
+            if self._stalled or self._over or late:
                 return False
 
     async def stop(self) -> None:

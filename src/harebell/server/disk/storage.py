@@ -261,6 +261,24 @@ class Storage:
             "storage": {"kind": "directory"} if self.owned is None else self.owned.overview(),
         }
 
+    @property
+    def longest_end_seconds(self) -> float | None:
+        """Return how long the last commits are waited for; None for as long as it takes.
+
+        What is not in PostgreSQL then was confirmed to no client, and another broker can serve.
+        """
+        return None if self.owned is None else self.owned.database.lease_ms / _MS
+
+    def give_up(self) -> str:
+        """Leave a store in PostgreSQL to another owner as it is; return why not all is written.
+
+        A commit that is still on its way fails when the next owner has claimed the store.
+        """
+        if self.owned is None:
+            return "the disk is full"
+        self.owned.ownership.end(release=True)
+        return "the database has no room, or does not answer"
+
     def end(self) -> None:
         """Close the directory; every change is on disk and every log is closed before.
 
