@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
@@ -14,15 +15,26 @@ from pika.exceptions import (
     ProbableAccessDeniedError,
 )
 
-from harebell.base.limits import CLUSTER_USAGE_BYTES, CLUSTER_USAGE_PER_TURN
+from harebell.auth.users import User, Users
+from harebell.base.gauge import Gauge
+from harebell.base.limits import (
+    CLUSTER_USAGE_BYTES,
+    CLUSTER_USAGE_PER_TURN,
+    CLUSTER_USAGE_SECONDS,
+)
+from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.front.convert import headers_of
+from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Declared
 from harebell.server.cluster.link import ClusterListener, Header, streams
 from harebell.server.cluster.stores import ClusterAddress
 from harebell.server.cluster.usage_elsewhere import UsageElsewhere
-from harebell.server.cluster.usage_service import news
-from harebell.server.cluster.usage_wire import BEGIN, Usage, encoded
+from harebell.server.cluster.usage_service import UsageService, news
+from harebell.server.cluster.usage_wire import BEGIN, Usage, decoded, encoded, size_of
+from harebell.store.log.memory import MemoryStore
+from harebell.wire.v09.states import ConnectionState
 from tests.cluster.owners import SECRET, Owner, Owners, Paper, PaperDirectory, running_owners
-from tests.patience import eventually
+from tests.patience import SECONDS, eventually
 
 FAR = "far"
 EXCHANGES = 7
@@ -183,3 +195,49 @@ def test_many_users_come_in_several_records() -> None:
     assert together == {name: use for name, use in many.items() if name != "u0"}
     assert news(new, new) == []
     assert news(new, Usage(1, 2, 4, many)) == [Usage(1, 2, 4)]
+
+
+class OpenConnection:
+    """An open connection, as far as it is counted."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.state = ConnectionState.OPEN
+        self.channels: dict[int, object] = {}
+
+
+def test_an_owner_that_reads_slowly_misses_nothing_that_changes_meanwhile() -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        broker = Broker(MemoryStore(Gauge()), Gauge(), headers_of)
+        registry, users = ConnectionRegistry(Gauge()), Users(bytes)
+        # So many bytes that they fit into no buffer of a socket.
+        for number in range(40_000):
+            user = User(f"{number:05}{'u' * 200}", "", max_connections=9)
+            users.put(user)
+            registry.connections.add(OpenConnection(user))  # type: ignore[arg-type]
+        service = UsageService(broker, registry, users)
+        near, far = socket.socketpair()
+        protocol = asyncio.Protocol()
+        transport, _ = await loop.create_connection(lambda: protocol, sock=near)
+        service.serve({}, transport)
+        reader, writer = await asyncio.open_connection(sock=far)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(BEGIN)
+        # It waits in the middle of the records until they are read, and counts on.
+        await asyncio.sleep(4 * CLUSTER_USAGE_SECONDS)
+        registry.connections.clear()
+        await asyncio.sleep(4 * CLUSTER_USAGE_SECONDS)
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        open_here: set[str] = set()
+        seen = 0
+        async with asyncio.timeout(SECONDS):
+            while not seen or open_here:
+                record = decoded(await reader.readexactly(size_of(await reader.readexactly(4))))
+                seen += len(record.users)
+                for name, use in record.users.items():
+                    (open_here.discard if use == (0, 0) else open_here.add)(name)
+        service.close()
+        writer.close()
+
+    asyncio.run(run())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import HarebellError
 from harebell.base.limits import CLUSTER_REACH_SECONDS, CLUSTER_USAGE_AGAIN_SECONDS
 from harebell.model.settings.ceilings import Declared
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.cluster.link import open_link, streams
 from harebell.server.cluster.stores import FIRST_STORE, ClusterAddress
 from harebell.server.cluster.usage_wire import BEGIN, SERVICE, SIZE_BYTES, decoded, size_of
@@ -35,8 +36,9 @@ class UsageElsewhere:
         self._declared: dict[int, Declared] = {}
         self._users: dict[int, dict[str, tuple[int, int]]] = {}
         others = set(range(FIRST_STORE, directory.stores + FIRST_STORE)) - {directory.number}
-        loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._follow(store)) for store in sorted(others)]
+        self._tasks = BackgroundTasks()
+        for store in sorted(others):
+            self._tasks.start(self._follow(store))
 
     def of_user(self, name: str) -> tuple[int, int]:
         """Return how many connections and channels a user with a limit has open elsewhere."""
@@ -57,8 +59,7 @@ class UsageElsewhere:
 
     def close(self) -> None:
         """Ask no more."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     async def _follow(self, store: int) -> None:
         """Know what the owner of a store has, whichever broker that is."""

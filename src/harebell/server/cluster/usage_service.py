@@ -81,10 +81,12 @@ class UsageService:
             while not reader.at_eof():
                 renewed = self._renewed
                 await renewed.wait()
-                for record in news(sent, self._counted):
+                # While a slow owner takes the records, the next count may be done.
+                counted = self._counted
+                for record in news(sent, counted):
                     writer.write(encoded(record))
                     await writer.drain()
-                sent = self._counted
+                sent = counted
         except (OSError, asyncio.IncompleteReadError):
             pass  # the other broker has gone
         finally:
