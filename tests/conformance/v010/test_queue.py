@@ -157,6 +157,7 @@ def test_what_a_queue_leaves_goes_to_its_alternate_exchange(connect010: Connect0
 
 
 LETTERS = ("1", "2", "3", "4", "5")
+EXPIRES_MS = 500
 
 
 @pytest.fixture
@@ -171,11 +172,15 @@ def letters(connect010: Connect010) -> Talk:
 
 
 def acquired(talk: Talk, **how: Any) -> None:
-    """Declare `q2`, publish five messages, and take three without accepting them."""
+    """Declare `q2`, publish five messages, and take three without accepting them.
+
+    The subscription comes before the messages: a queue that is in use does not expire meanwhile.
+    """
     talk.do(c.QueueDeclare("q2", "amq.fanout", **how))
+    talk.subscribe("q2", credit=3)
     for body in LETTERS:
         talk.publish("", body.encode(), routing_key="q2")
-    talk.subscribe("q2", credit=3)
+    talk.sync()
     assert talk.bodies() == [b"1", b"2", b"3"]
 
 
@@ -232,7 +237,7 @@ def test_a_queue_that_expires_leaves_what_is_acquired(
     letters: Talk, connect010: Connect010, site: Site
 ) -> None:
     other = begin(connect010())[0]
-    acquired(other, arguments={"x-expires": 50})
+    acquired(other, arguments={"x-expires": EXPIRES_MS})
     other.do(c.MessageCancel("t"))
     assert gone(letters, site)
     assert all_of(letters) == [*LETTERS]
@@ -254,14 +259,23 @@ def test_clients_of_older_versions_leave_what_is_out_too(
     peer = connect().open()
     arguments: dict[str, Any] = {"x-alternate-exchange": "amq.fanout"}
     if how == "expires":
-        arguments["x-expires"] = 50
+        arguments["x-expires"] = EXPIRES_MS
     mine, short = how == "close", how == "auto-delete"
     peer.queue("q2", exclusive=mine, auto_delete=short, arguments=arguments)
+    if how == "expires":
+        # In use, it does not expire before three messages are out.
+        peer.ask(m.BasicQos(prefetch_count=3))
+        peer.ask(m.BasicConsume("q2", "t"))
     for body in LETTERS:
         peer.publish("", "q2", body.encode())
     for _ in range(3):
-        peer.get("q2", no_ack=False)
-    if how == "close":
+        if how == "expires":
+            peer.expect_delivery()
+        else:
+            peer.get("q2", no_ack=False)
+    if how == "expires":
+        peer.ask(m.BasicCancel("t"))
+    elif how == "close":
         peer.close()
     elif how == "delete":
         peer.ask(m.QueueDelete("q2"))
