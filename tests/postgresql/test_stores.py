@@ -241,6 +241,31 @@ def test_one_process_does_not_close_what_all_have(machine: Machine, command: str
     assert _opens(machine.amqp())
 
 
+def test_the_health_of_a_machine_is_that_of_all_its_processes(machine: Machine) -> None:
+    def asked(store: int) -> tuple[int, str]:
+        found = subprocess.run(
+            [harebell_command(), "health", "--timeout", "2", "--data-dir", machine.data_dir(store)],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return found.returncode, found.stdout + found.stderr
+
+    healthy = (0, "healthy: ping, running, alarms, listeners, vhosts\n")
+    assert asked(1) == healthy
+    second = machine.pids()[1]
+    os.kill(second, signal.SIGSTOP)
+    try:
+        code, said = asked(1)
+    finally:
+        os.kill(second, signal.SIGCONT)
+    assert code == 1
+    assert said.startswith("unhealthy: ping: store 2: ")
+    assert eventually(lambda: asked(1) == healthy)
+    assert asked(2) == healthy
+
+
 def test_a_process_that_ends_is_started_again(machine: Machine) -> None:
     _add_vhost(machine, "far", 2)
     _publish(machine.amqp("far"), b"kept")

@@ -39,6 +39,7 @@ from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.client_service import STOPPED, ClientService
+from harebell.server.cluster.stores import number_of
 from harebell.server.config import Config, Configuration, default_password, memory_bytes
 from harebell.server.config.shown import shown_values
 from harebell.server.control import server as control_server
@@ -785,8 +786,14 @@ class App:
             "weaker_durability": self.broker.weaker(),
             "disk_alarm": self.registry.short,
             "shortages": sorted(self.registry.short_of()),
+            **self._store_of_cluster(),
             **self._passed_on(),
         }
+
+    def _store_of_cluster(self) -> dict[str, int]:
+        """Return which store this is, and of how many; nothing with one store."""
+        stores = self.config.storage_stores
+        return {} if stores == 1 else {"store": number_of(os.environ), "stores": stores}
 
     def _passed_on(self) -> dict[str, int]:
         """Return how many clients of other stores there are; nothing with one store."""

@@ -3,6 +3,9 @@
 The first stage that fails ends the check, and its reason is the answer. A probe that is too strict
 restarts brokers that only have something to wait for, so that a stage can be chosen: `ping` for
 liveness, all of them for readiness.
+
+A machine of a cluster with several stores runs a process for each. Asked about its data directory,
+which is that of store 1, the others are checked after that one.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
 from harebell.cli.broker_options import takes_broker
 from harebell.cli.nouns import server_url
 from harebell.cli.verb import FAILED, Verb, WrongUsage, echo
+from harebell.server.cluster.stores import FIRST_STORE, data_dir_of
 from harebell.server.config import ConfigError, load
 from harebell.server.control.client import ControlError, ask_command, ask_overview
 
@@ -44,6 +48,10 @@ class Local:
     def __init__(self, data_dir: Path, patience: float) -> None:
         self._data_dir = data_dir
         self._patience = patience
+
+    def of_store(self, number: int) -> Local:
+        """Return the process of another store on the machine; this one is that of store 1."""
+        return Local(data_dir_of(self._data_dir, FIRST_STORE, number), self._patience)
 
     def overview(self) -> dict[str, Any]:
         """Return the figures of the broker."""
@@ -89,12 +97,35 @@ class Checks:
     Args:
         broker: where it listens: on this machine, or at an address.
         patience: timeout of each connection, in seconds.
+        store: begins the reasons of failures; "" for the broker that was asked for.
     """
 
-    def __init__(self, broker: Local | OfServer, patience: float) -> None:
+    def __init__(self, broker: Local | OfServer, patience: float, store: str = "") -> None:
         self._broker = broker
         self._patience = patience
+        self._store = store
         self._overview: dict[str, Any] = {}
+
+    def run(self, stage: str) -> None:
+        """Check a stage; those before it have passed.
+
+        Raises:
+            Unhealthy: it failed.
+        """
+        check: Callable[[], None] = getattr(self, stage)
+        try:
+            check()
+        except Unhealthy as error:
+            raise Unhealthy(f"{self._store}{error}") from None
+
+    def others(self) -> list[Checks]:
+        """Return the checks of the machine's other processes, if this is that of store 1."""
+        if not isinstance(self._broker, Local) or self._overview.get("store") != FIRST_STORE:
+            return []
+        return [
+            Checks(self._broker.of_store(number), self._patience, f"store {number}: ")
+            for number in range(FIRST_STORE + 1, FIRST_STORE + self._overview["stores"])
+        ]
 
     def ping(self) -> None:
         """Check that the broker answers."""
@@ -156,21 +187,27 @@ def _is_loopback(host: str) -> bool:
     return host.startswith("127.") or host in ("::1", "localhost")
 
 
-def checked(checks: Checks, until: str) -> Mapping[str, Any]:
-    """Run the stages until one fails.
+def checked(broker: Local | OfServer, patience: float, until: str) -> Mapping[str, Any]:
+    """Run the stages until one fails, of every process that a machine has for its stores.
 
     Args:
-        checks: the stages.
+        broker: where it listens.
+        patience: timeout of each connection, in seconds.
         until: the last stage to run.
 
     Returns:
         `status`, the stages in `passed`, and for a failure `failed` and `reason`.
     """
+    first = Checks(broker, patience)
+    others: list[Checks] = []
     passed: list[str] = []
     for stage in STAGES[: STAGES.index(until) + 1]:
-        check: Callable[[], None] = getattr(checks, stage)
         try:
-            check()
+            first.run(stage)
+            if stage == "ping":
+                others = first.others()
+            for each in others:
+                each.run(stage)
         except Unhealthy as error:
             return {"status": "failed", "passed": passed, "failed": stage, "reason": str(error)}
         passed.append(stage)
@@ -208,7 +245,8 @@ def health(
 
     The exit code is 0 if it is healthy, and 1 with the reason if not. The stages are ping (it
     answers), running (it listens), alarms (memory and disk suffice), listeners (every port takes
-    a connection) and vhosts. With --server it is a broker on another machine.
+    a connection) and vhosts. With --server it is a broker on another machine. On a machine with
+    several stores the processes of all of them are checked.
     """
     url = server_url()
     broker: Local | OfServer
@@ -219,7 +257,7 @@ def health(
             broker = Local(load({"data_dir": data_dir}, config_file=config_file).data_dir, timeout)
     except (ConfigError, ControlError) as error:
         raise WrongUsage(str(error)) from None
-    found = checked(Checks(broker, timeout), stage)
+    found = checked(broker, timeout, stage)
     healthy = found["status"] == "ok"
     if as_json:
         import msgspec

@@ -241,6 +241,8 @@ class StandbyService:
             "pid": os.getpid(),
             "data_dir": str(self._config.data_dir),
             "state": STANDBY,
+            "store": self._number,
+            "stores": self._config.storage_stores,
             "trouble": self.trouble,
             "listeners": self._shown(),
             "listeners_suspended": False,
