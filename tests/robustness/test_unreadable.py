@@ -74,7 +74,7 @@ def test_a_log_that_cannot_be_read_is_not_called_damaged(tmp_path: Path, number:
     log = filled(directory)
     error = refused(directory, reading(log, number))
     assert error.code == EXIT_DISK, error
-    assert f"the disk cannot read {log} (Input/output error at octet" in str(error)
+    assert f"the disk cannot read {log} (Input/output error at byte" in str(error)
     assert not (directory / "quarantine").exists()
 
 
@@ -94,7 +94,7 @@ def test_what_the_disk_cannot_read_is_neither_damaged_nor_mended(
     file = directory / NAME if definitions else log
     code, said = looked_into(directory, action, reading(file, number))
     assert code == EXIT_DISK, said
-    assert f"the disk cannot read {file} (Input/output error at octet" in said
+    assert f"the disk cannot read {file} (Input/output error at byte" in said
     assert "no damage" not in said
     assert f"damaged: {file}" not in said
     assert files(directory) == before

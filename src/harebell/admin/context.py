@@ -252,7 +252,7 @@ def checked_name(name: str, what: str, limit: int) -> str:
         raise CommandRefused(f"the name of a {what} must not be empty: give one")
     if size > limit:
         raise CommandRefused(
-            f"the name of the {what} has {size} octets, at most {limit} are allowed: shorten it"
+            f"the name of the {what} has {size} bytes, at most {limit} are allowed: shorten it"
         )
     return name
 

@@ -57,7 +57,7 @@ def hashed(password: str, salt: bytes, algorithm: str = SHA256) -> str:
     if not known_algorithm(algorithm):
         raise ValueError(f"unknown password hashing algorithm '{algorithm}'")
     if len(salt) != salt_bytes(algorithm):
-        raise ValueError(f"a password salt has {salt_bytes(algorithm)} octets, not {len(salt)}")
+        raise ValueError(f"a password salt has {salt_bytes(algorithm)} bytes, not {len(salt)}")
     if algorithm == SCRYPT:
         digest = _scrypt(password, salt, _LOG_N, _R, _P)
         return f"$scrypt$ln={_LOG_N},r={_R},p={_P}${_text(salt)}${_text(digest)}"
@@ -88,7 +88,7 @@ def fault_of(stored: str, algorithm: str) -> str:
     except (binascii.Error, ValueError):
         return "the password hash is not base64"
     if len(data) <= SALT_BYTES:
-        return f"the password hash has {len(data)} octets, and a salt alone has {SALT_BYTES}"
+        return f"the password hash has {len(data)} bytes, and a salt alone has {SALT_BYTES}"
     return ""
 
 

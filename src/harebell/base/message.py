@@ -143,7 +143,7 @@ class Message:
         return len(self.body) + len(self.raw) + _OVERHEAD
 
     def __repr__(self) -> str:
-        return f"Message({self.exchange!r}, {self.routing_key!r}, {len(self.body)} octets)"
+        return f"Message({self.exchange!r}, {self.routing_key!r}, {len(self.body)} bytes)"
 
 
 def _fill(

@@ -54,7 +54,7 @@ class OsFile(File):
                 data += more
         except OSError as error:
             # The system returns the bytes before a bad block first; the next read fails.
-            where = f"{error.strerror} at octet {offset + len(data)}"
+            where = f"{error.strerror} at byte {offset + len(data)}"
             raise type(error)(error.errno, where, self.path) from None
         return data
 

@@ -28,7 +28,7 @@ def output_flag(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice((BODY, JSON, RAW)),
         default=BODY,
         help="body: a body per line, on a terminal with escapes for what does not print; json: "
-        "a line of JSON per message; raw: only the octets of "
+        "a line of JSON per message; raw: only the bytes of "
         "the bodies, with nothing between them.  [default: body]",
     )(command)
 

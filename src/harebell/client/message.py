@@ -107,7 +107,7 @@ class Content:
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__} exchange={self.exchange!r} "
-            f"routing_key={self.routing_key!r} {len(self.body)} octets>"
+            f"routing_key={self.routing_key!r} {len(self.body)} bytes>"
         )
 
 

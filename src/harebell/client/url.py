@@ -209,7 +209,7 @@ def _vhost(path: str) -> str:
         raise URLError(f"a '/' inside the virtual host must be written as %2F (path /{path})")
     vhost = _decode(path, "virtual host")
     if len(vhost.encode()) > NAME_BYTES:
-        raise URLError(f"the virtual host has more than {NAME_BYTES} octets")
+        raise URLError(f"the virtual host has more than {NAME_BYTES} bytes")
     return vhost
 
 
@@ -248,7 +248,7 @@ def _frame_max(name: str, value: str) -> int:
     number = _whole(0, _LONG_MAX)(name, value)
     if 0 < number < FRAME_MIN_BYTES:
         # AMQP 0-9-1 4.2.3: no peer may require less than frame-min-size.
-        raise URLError(f"{name}={value} is below the smallest frame, {FRAME_MIN_BYTES} octets")
+        raise URLError(f"{name}={value} is below the smallest frame, {FRAME_MIN_BYTES} bytes")
     return number
 
 

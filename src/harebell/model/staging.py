@@ -221,7 +221,7 @@ class Staging:
         if size > self._files.free():
             raise Refusal(
                 ErrorKind.RESOURCE_ERROR,
-                f"cannot stage '{key[2]}': it has {size} octets, {self._files.free()} are free",
+                f"cannot stage '{key[2]}': it has {size} bytes, {self._files.free()} are free",
             )
         if not self._made:
             self._files.make_directory(DIRECTORY)

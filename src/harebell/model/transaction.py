@@ -116,7 +116,7 @@ class Transaction(Generic[Done]):
             if self.byte_count and self.byte_count + taken > limits.TRANSACTION_BYTES:
                 raise Refusal(
                     ErrorKind.PRECONDITION_FAILED,
-                    f"the transaction publishes more than {limits.TRANSACTION_BYTES} octets",
+                    f"the transaction publishes more than {limits.TRANSACTION_BYTES} bytes",
                 )
             self.byte_count += taken
             gauge.add(taken)

@@ -110,7 +110,7 @@ def _fetched(config: Config) -> tuple[str, bytes]:
     except (OSError, http.client.HTTPException) as error:
         raise DefinitionsError(f"{failed}: {error}") from None
     if len(content) > DEFINITIONS_BYTES:
-        raise DefinitionsError(f"{failed}: they have more than {DEFINITIONS_BYTES} octets")
+        raise DefinitionsError(f"{failed}: they have more than {DEFINITIONS_BYTES} bytes")
     return shown, content
 
 

@@ -121,7 +121,7 @@ class DiskStore(Store):
             raise refused("cannot finish the last transaction", error) from None
         if done:
             self.report(
-                "warning", f"the end came amid a commit: {done} octets of a transaction are written"
+                "warning", f"the end came amid a commit: {done} bytes of a transaction are written"
             )
 
     def new_identity(self) -> str:
@@ -176,7 +176,7 @@ class DiskStore(Store):
                 found.seen = found.segments[-1].positions.end()
                 self.report(
                     "error",
-                    f"{log.directory}: octets are missing at its end, although it was closed "
+                    f"{log.directory}: bytes are missing at its end, although it was closed "
                     "in good order",
                 )
             log.adopt(found)

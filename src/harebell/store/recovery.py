@@ -189,7 +189,7 @@ class Recovery:
         header = decode_header(file.read_at(HEADER_BYTES, 0))
         if header is None:
             at = self._resume(file, segment, 0, size)
-            text = f"{path}: its header is damaged, octets 0 to {at} are skipped"
+            text = f"{path}: its header is damaged, bytes 0 to {at} are skipped"
             self._damage("error", text + self._copied(file, path, 0, at))
         else:
             at = HEADER_BYTES
@@ -227,7 +227,7 @@ class Recovery:
             if self._left_out(file, segment, at, following):
                 at = following
                 continue
-            text = f"{path}: octets {at} to {end} are damaged and skipped"
+            text = f"{path}: bytes {at} to {end} are damaged and skipped"
             self._damage("error", text + self._copied(file, path, at, end))
             at = end
         return at + -at % _ALIGN
@@ -240,7 +240,7 @@ class Recovery:
 
     def _torn(self, file: File, path: str, at: int, end: int) -> int:
         """Handle a torn tail of the newest segment; return the offset where the log goes on."""
-        torn = f"{path}: {end - at} torn octets at its end"
+        torn = f"{path}: {end - at} torn bytes at its end"
         without = self._copied(file, path, at, end)
         if without:
             self._damage("warning", f"{torn} stay{without}")

@@ -154,6 +154,6 @@ def test_a_transaction_that_transfers_too_much_ends_the_session(
     talk.publish("", b"x" * 6_000, routing_key="q")
     where = DeliveryProperties(routing_key="q")
     talk.peer.transfer("", b"x" * 6_000, where, channel=talk.channel, sync=True)
-    text = "the transaction publishes more than 10000 octets"
+    text = "the transaction publishes more than 10000 bytes"
     talk.peer.expect_exception(406, text, talk.sent, talk.channel)
     assert memory.gauge.used == 0

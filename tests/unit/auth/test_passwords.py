@@ -46,7 +46,7 @@ def test_a_broken_hash_lets_nobody_in(stored: str) -> None:
 
 
 def test_a_salt_of_another_length_and_an_unknown_algorithm_are_refused() -> None:
-    with pytest.raises(ValueError, match=f"salt has {SALT_BYTES} octets, not 3"):
+    with pytest.raises(ValueError, match=f"salt has {SALT_BYTES} bytes, not 3"):
         hashed("x", b"123")
     with pytest.raises(ValueError, match="unknown password hashing algorithm 'crc'"):
         hashed("x", SALT, "crc")

@@ -56,7 +56,7 @@ def test_equal_property_lists_are_equal_and_hash_alike() -> None:
 
 def test_texts_for_people_name_what_matters() -> None:
     message = Message("logs", "a.b", Properties(b"\0\0"), b"12345")
-    assert repr(message) == "Message('logs', 'a.b', 5 octets)"
+    assert repr(message) == "Message('logs', 'a.b', 5 bytes)"
     assert repr(Properties(b"\0\0")) == "Properties(b'\\x00\\x00')"
 
 

@@ -96,7 +96,7 @@ def test_a_read_that_fails_names_the_octet_that_cannot_be_read(
 
     file = files.open("a", create=True)
     monkeypatch.setattr(osfs.os, "pread", pread)
-    with pytest.raises(OSError, match="Input/output error at octet 4096") as caught:
+    with pytest.raises(OSError, match="Input/output error at byte 4096") as caught:
         file.read_at(8192, 1024)
     assert caught.value.errno == errno.EIO
 

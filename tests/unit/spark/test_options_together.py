@@ -31,13 +31,13 @@ def right(**given: str) -> Options:
 
 CHOICES = ("queue", "queues", "queuePattern", "superStream", "exchange", "deadLettersOf")
 WRONG = {
-    "queue": ("", "the option queue must be a queue's name of 1 to 255 octets"),
+    "queue": ("", "the option queue must be a queue's name of 1 to 255 bytes"),
     "queues": ("a,,b", "the option queues must be names between commas, such as orders,payments, "),
     "queuePattern": ("a(", "the option queuePattern is no regular expression: missing )"),
-    "superStream": ("", "the option superStream must be a queue's name of 1 to 255 octets"),
-    "exchange": ("", "the option exchange must be an exchange's name of 1 to 255 octets: no queue"),
+    "superStream": ("", "the option superStream must be a queue's name of 1 to 255 bytes"),
+    "exchange": ("", "the option exchange must be an exchange's name of 1 to 255 bytes: no queue"),
     "bindingKeys": ("a,a", "the option bindingKeys names key 'a' twice"),
-    "deadLettersOf": ("", "the option deadLettersOf must be a queue's name of 1 to 255 octets"),
+    "deadLettersOf": ("", "the option deadLettersOf must be a queue's name of 1 to 255 bytes"),
     "streamMaxAge": ("0", "the option streamMaxAge must be a time above 0 such as 30s, 500ms or 2"),
     "streamMaxBytes": ("0", "the option streamMaxBytes must be a size above 0 such as 64m, 512k o"),
     "streamExpires": ("0", "the option streamExpires must be a time above 0 such as 30s, 500ms or"),
@@ -83,8 +83,8 @@ WRONG = {
     "partitionBy": ("size", "the option partitionBy must be range, queue or key, not 'size'"),
     "orderingKey": ("customer", "the option orderingKey must be routing_key, properties.NAME or"),
     "failOnDataLoss": ("maybe", "the option failOnDataLoss must be true or false, not 'maybe'"),
-    "group": ("", "the option group must be a name of 1 to 255 octets"),
-    "groupIdPrefix": (" ", "the option groupIdPrefix must be a name of 1 to 222 octets, which be"),
+    "group": ("", "the option group must be a name of 1 to 255 bytes"),
+    "groupIdPrefix": (" ", "the option groupIdPrefix must be a name of 1 to 222 bytes, which be"),
     "leaseTimeout": ("never", "the option leaseTimeout must be a time above 0 such as 30s, 500ms "),
     "wireCompression": ("zip", "the option wireCompression must be none or lz4, not 'zip'"),
     "pushdown": ("yes", "the option pushdown must be true or false, not 'yes'"),

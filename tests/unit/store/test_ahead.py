@@ -178,7 +178,7 @@ def test_lost_sectors_in_the_newest_segment_do_not_pass_for_space() -> None:
     bench.disk.replace(newest, bytes(content))
     again = bench.again()
     assert len(live(again.log())) < 8
-    assert "torn octets at its end are cut off" in again.reports[0][1]
+    assert "torn bytes at its end are cut off" in again.reports[0][1]
 
 
 def test_torn_octets_before_the_space_are_kept_aside_and_cut_off() -> None:

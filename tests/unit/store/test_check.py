@@ -161,7 +161,7 @@ def test_without_definitions_the_logs_have_no_names() -> None:
 
 def _unreadable(_operation: int, kind: str, path: str) -> None:
     if kind == "read" and path.endswith(".seg"):
-        raise OSError(errno.EIO, "Input/output error at octet 0", path)
+        raise OSError(errno.EIO, "Input/output error at byte 0", path)
 
 
 def test_a_log_that_the_disk_cannot_read_is_named_and_the_others_are_looked_at() -> None:
@@ -171,7 +171,7 @@ def test_a_log_that_the_disk_cannot_read_is_named_and_the_others_are_looked_at()
     bench.disk.hook = _unreadable
     jobs, new = _survey(bench).holdings()
     (text,) = jobs.unread
-    assert text.startswith(f"the disk cannot read {_path(bench)} (Input/output error at octet 0): ")
+    assert text.startswith(f"the disk cannot read {_path(bench)} (Input/output error at byte 0): ")
     assert jobs.damage == jobs.harmless == jobs.quarantined == []
     assert (new.name, new.unread) == ("new", [])
 

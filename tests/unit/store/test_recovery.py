@@ -234,7 +234,7 @@ def test_a_torn_tail_on_a_full_disk_stays_and_the_log_goes_on_behind_it() -> Non
     assert found(full) == list(range(COUNT))
     assert bench.disk.content(f"{DIRECTORY}/{newest}") == before
     assert [text.partition(": ")[2] for _, text in full.reports] == [
-        "100 torn octets at its end stay, and there is no room for a copy of them"
+        "100 torn bytes at its end stay, and there is no room for a copy of them"
     ]
     assert not [name for name in bench.disk.paths() if name.endswith(".part")]
     bench.disk.capacity = 0

@@ -99,7 +99,7 @@ def checked_reason(reason: str | None) -> str:
     if reason is None:
         return "closed by an operator"
     if len(reason.encode()) > NAME_BYTES:
-        raise CommandRefused(f"the reason has more than {NAME_BYTES} octets: shorten it")
+        raise CommandRefused(f"the reason has more than {NAME_BYTES} bytes: shorten it")
     return reason
 
 

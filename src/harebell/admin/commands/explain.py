@@ -51,7 +51,7 @@ def explain(
     routing_key: str = "",
     vhost: InVhost = "/",
     properties: dict[str, Any] = NO_PROPERTIES,
-    payload_bytes: Annotated[int, Argument("The size of its body.", "OCTETS")] = 0,
+    payload_bytes: Annotated[int, Argument("The size of its body.", "BYTES")] = 0,
     user: Annotated[
         str | None, Argument("The user who publishes, whose permissions are looked at.", "NAME")
     ] = None,
@@ -194,7 +194,7 @@ def _permissions(
 def _size_row(context: AdminContext, size: int) -> Row:
     limit = context.configuration().get("message_max_bytes")
     over = isinstance(limit, int) and 0 < limit < size
-    reason = f"the body has {size} octets, at most {limit} are allowed (message_max_bytes)"
+    reason = f"the body has {size} bytes, at most {limit} are allowed (message_max_bytes)"
     return _row("the body is small enough", reason if over else "")
 
 

@@ -160,7 +160,7 @@ def browse(
             "Show a body as text if it is UTF-8, or always as base64.", choices=("auto", "base64")
         ),
     ] = "auto",
-    truncate: Annotated[int, Argument("Most octets of a body to show.", "OCTETS")] = 50_000,
+    truncate: Annotated[int, Argument("Most bytes of a body to show.", "BYTES")] = 50_000,
 ) -> RowStream:
     """Show the messages of a queue without taking them."""
     context.check_permission(context.vhost(vhost), READ, "queue", name)
@@ -169,7 +169,7 @@ def browse(
         raise CommandRefused(f"the limit is {limit}: say how many messages, or 0 for all")
     if not 0 <= truncate <= BROWSE_PAYLOAD_BYTES:
         raise CommandRefused(
-            f"a body is truncated to 0 up to {BROWSE_PAYLOAD_BYTES} octets, not to {truncate}"
+            f"a body is truncated to 0 up to {BROWSE_PAYLOAD_BYTES} bytes, not to {truncate}"
         )
     condition = condition_of(where)
     start = start_of(from_, context.broker.clock.ms)

@@ -35,7 +35,7 @@ def _with_broker(command: click.Command) -> click.Command:
 )
 @click.option("--vhost", default="/", metavar="NAME", help="The vhost it is in.  [default: /]")
 @click.option(
-    "--size", type=click.IntRange(min=0), default=0, metavar="OCTETS", help="Size of the body."
+    "--size", type=click.IntRange(min=0), default=0, metavar="BYTES", help="Size of the body."
 )
 @click.option("--user", metavar="NAME", help="Look at the permissions of this user.")
 @property_flags

@@ -121,7 +121,7 @@ def decode(data: bytes) -> GroupRecord:
     except struct_error:
         raise LeaseRecordError("it is cut short") from None
     if at != len(data):
-        raise LeaseRecordError(f"{len(data) - at} octets too many")
+        raise LeaseRecordError(f"{len(data) - at} bytes too many")
     return GroupRecord(epoch, committed, last, lost, timeout, claims, settling, idle_since)
 
 

@@ -348,7 +348,7 @@ class Stages:
         free, floor = self._files.free(), self.room.floor
         if free - byte_count < floor:
             raise _refusal(
-                f"cannot commit {_named(key, batch)}: its rows take {byte_count} octets, {free} of "
+                f"cannot commit {_named(key, batch)}: its rows take {byte_count} bytes, {free} of "
                 f"the disk are free, and disk_free_limit is {floor}; make room and commit it again"
             )
 
@@ -472,11 +472,11 @@ class Stages:
             Refusal: PRECONDITION_FAILED.
         """
         key, floor = staged.key, self.room.floor
-        cannot = f"cannot stage {size} octets more of {_named(key, staged.number)}"
+        cannot = f"cannot stage {size} bytes more of {_named(key, staged.number)}"
         free = self._files.free()
         if free - size < floor:
             raise _refusal(
-                f"{cannot}: {free} octets of the disk are free, and disk_free_limit is {floor}; "
+                f"{cannot}: {free} bytes of the disk are free, and disk_free_limit is {floor}; "
                 "make room, or drop what is staged and not wanted (`harebell stages list`)"
             )
         room = self._byte_count + free - floor
@@ -490,7 +490,7 @@ class Stages:
             have = sum(b.byte_count for b in self._batches.values() if mine(b.key) == mine(key))
             if have + size > limit:
                 raise _refusal(
-                    f"{cannot}: {have} octets of {whose} are staged, and the most is {limit} "
+                    f"{cannot}: {have} bytes of {whose} are staged, and the most is {limit} "
                     f"(stage_{setting}_limit): raise it, or drop some (`harebell stages list`)"
                 )
 

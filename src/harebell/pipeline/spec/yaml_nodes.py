@@ -83,7 +83,7 @@ def read(path: Path, variables: Mapping[str, str]) -> Node:
         raise PipelineError(f"{path}: {error.strerror}") from None
     if len(text) > limits.PIPELINE_FILE_BYTES:
         raise PipelineError(
-            f"{path} has {len(text)} octets; a pipeline has at most {limits.PIPELINE_FILE_BYTES}"
+            f"{path} has {len(text)} bytes; a pipeline has at most {limits.PIPELINE_FILE_BYTES}"
         )
     return parse(text, str(path), variables)
 

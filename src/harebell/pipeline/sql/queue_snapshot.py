@@ -319,7 +319,7 @@ def _receive(
         size += len(message.body)
         if size > TAKEN_BYTES:
             raise PipelineError(
-                f"queue {queue!r} has bodies of more than {TAKEN_BYTES} octets: they are held in "
+                f"queue {queue!r} has bodies of more than {TAKEN_BYTES} bytes: they are held in "
                 "memory while they are looked at"
             )
         if len(found) == count:

@@ -178,7 +178,7 @@ class WebClient:
         with connection.getresponse() as response:
             data = response.read(BACKEND_ANSWER_BYTES + 1)
             if len(data) > BACKEND_ANSWER_BYTES:
-                raise ValueError(f"the answer has more than {BACKEND_ANSWER_BYTES} octets")
+                raise ValueError(f"the answer has more than {BACKEND_ANSWER_BYTES} bytes")
             return Answer(response.status, data.decode(errors="replace")), not response.will_close
 
     def _take(self, server: tuple[str, str]) -> tuple[http.client.HTTPConnection, bool]:

@@ -127,7 +127,7 @@ def read_advanced(path: Path) -> Advanced:
         term = read_term(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{path} is not a configuration file: octet {error.start} is not UTF-8"
+            f"{path} is not a configuration file: byte {error.start} is not UTF-8"
         ) from None
     except TermError as error:
         raise ConfigError(

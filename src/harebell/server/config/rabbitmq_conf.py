@@ -92,7 +92,7 @@ def read_file(path: Path, environ: Mapping[str, str]) -> list[Line]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{path} is not a configuration file: octet {error.start} is not UTF-8"
+            f"{path} is not a configuration file: byte {error.start} is not UTF-8"
         ) from None
     lines = []
     for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1):

@@ -61,7 +61,7 @@ def read_env_file(path: Path, environ: Mapping[str, str]) -> EnvFile:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8: see octet {error.start}") from None
+        raise ConfigError(f"{path} is not UTF-8: see byte {error.start}") from None
     found = EnvFile({}, {}, [])
     known = dict(environ)
     for number, line in enumerate(text.splitlines(), start=1):

@@ -324,7 +324,7 @@ def _from_toml(path: Path) -> dict[str, tuple[Any, ValueOrigin]]:
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: octet {error.start} is not UTF-8") from None
+        raise ConfigError(f"{path} is not a TOML file: byte {error.start} is not UTF-8") from None
     except OSError as error:
         raise ConfigError(
             f"cannot read the configuration file {path}: {error.strerror or error}"

@@ -137,7 +137,7 @@ def _byte_count(value: Any) -> int | None:
 
 def size(low: int, high: int) -> Reader:
     """Return a reader of sizes in bytes, plain or with a unit."""
-    allowed = f"must be a size from {low} to {high} octets, such as 128KiB"
+    allowed = f"must be a size from {low} to {high} bytes, such as 128KiB"
 
     def read(value: Any) -> int:
         byte_count = _byte_count(value)
@@ -255,7 +255,7 @@ def version(value: Any) -> str:
 def text(value: Any) -> str:
     """Check a text that fits in a short string of AMQP."""
     if not isinstance(value, str) or not 0 < len(value.encode()) <= limits.NAME_BYTES:
-        raise ValueError(f"must be text of 1 to {limits.NAME_BYTES} octets")
+        raise ValueError(f"must be text of 1 to {limits.NAME_BYTES} bytes")
     return value
 
 

@@ -74,7 +74,7 @@ def socket_path(data_dir: Path) -> Path:
     size = len(os.fsencode(path))
     if size > CONTROL_PATH_BYTES:
         raise ControlError(
-            f"the path {path} has {size} octets, and the system takes {CONTROL_PATH_BYTES} for a "
+            f"the path {path} has {size} bytes, and the system takes {CONTROL_PATH_BYTES} for a "
             "socket: choose a shorter directory with --data-dir"
         )
     return path

@@ -99,7 +99,7 @@ class Control:
                     await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
         except ValueError:
             # readline raises ValueError for a line above the limit; the rest cannot be parsed.
-            refusal = {"ok": False, "error": f"a line has at most {CONTROL_LINE_BYTES} octets"}
+            refusal = {"ok": False, "error": f"a line has at most {CONTROL_LINE_BYTES} bytes"}
             writer.write(msgspec.json.encode(refusal) + b"\n")
         except (TimeoutError, ConnectionError):
             pass  # the client has disconnected

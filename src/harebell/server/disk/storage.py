@@ -207,7 +207,7 @@ class Storage:
 
     def room(self) -> str:
         """Describe the free space and the limit, for the log."""
-        free = f"{self.free} octets are free, disk_free_limit is {self.free_limit}"
+        free = f"{self.free} bytes are free, disk_free_limit is {self.free_limit}"
         if not self.reserve.spent:
             return free
         return f"{free}, and {2 * self.reserve.byte_count} are needed after the disk was full"

@@ -75,14 +75,14 @@ async def read_proxy_header(loop: asyncio.AbstractEventLoop, link: socket.socket
     if start == SIGNATURE:
         version_kind, family, length = _V2_HEAD.unpack(await _exactly(loop, link, _V2_HEAD.size))
         if length > V2_BYTES_MAX:
-            raise ProxyHeaderError(f"it has {length} octets of addresses and extensions")
+            raise ProxyHeaderError(f"it has {length} bytes of addresses and extensions")
         return parse_v2(version_kind, family, await _exactly(loop, link, length))
     if not start.startswith(_V1):
         raise ProxyHeaderError("the connection does not begin with one")
     line = bytearray(start)
     while not line.endswith(b"\r\n"):
         if len(line) >= V1_BYTES_MAX:
-            raise ProxyHeaderError(f"no line end in {V1_BYTES_MAX} octets")
+            raise ProxyHeaderError(f"no line end in {V1_BYTES_MAX} bytes")
         # One at a time: what follows the line belongs to AMQP or TLS.
         line += await _exactly(loop, link, 1)
     return parse_v1(bytes(line[:-2]))
@@ -123,7 +123,7 @@ def parse_v2(version_kind: int, family: int, rest: bytes) -> Proxied | None:
         return None
     size = _FAMILIES[family]
     if len(rest) < 2 * size + _PORTS.size:
-        raise ProxyHeaderError(f"it has {len(rest)} octets of addresses, too few")
+        raise ProxyHeaderError(f"it has {len(rest)} bytes of addresses, too few")
     there, own = (str(ipaddress.ip_address(rest[at : at + size])) for at in (0, size))
     there_port, own_port = _PORTS.unpack_from(rest, 2 * size)
     return Proxied((there, there_port), (own, own_port))

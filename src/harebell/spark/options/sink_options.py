@@ -147,7 +147,7 @@ def _checked(read: dict[str, Any]) -> SinkOptions:
 
 def _read_name(name: str, value: str) -> str:
     if len(value.encode()) > NAME_BYTES:
-        raise OptionError(f"the option {name} must have at most {NAME_BYTES} octets")
+        raise OptionError(f"the option {name} must have at most {NAME_BYTES} bytes")
     return value
 
 

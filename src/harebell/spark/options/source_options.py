@@ -506,7 +506,7 @@ def _read_format(name: str, value: str) -> str:
 def _read_prefix(name: str, value: str) -> str:
     if not value.strip() or len(value.encode()) > _PREFIX_BYTES:
         raise OptionError(
-            f"the option {name} must be a name of 1 to {_PREFIX_BYTES} octets, which begins the "
+            f"the option {name} must be a name of 1 to {_PREFIX_BYTES} bytes, which begins the "
             "names of lease groups and connections"
         )
     return value
@@ -535,7 +535,7 @@ def _read_tier(name: str, value: str) -> str:
 def _read_exchange(name: str, value: str) -> str:
     if not value or len(value.encode()) > NAME_BYTES:
         raise OptionError(
-            f"the option {name} must be an exchange's name of 1 to {NAME_BYTES} octets: no queue "
+            f"the option {name} must be an exchange's name of 1 to {NAME_BYTES} bytes: no queue "
             "can be bound to the default exchange"
         )
     return value

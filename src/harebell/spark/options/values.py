@@ -59,7 +59,7 @@ def read_url(name: str, value: str) -> URL:
 def read_queue(name: str, value: str) -> str:
     """Parse the name of a queue."""
     if not value or len(value.encode()) > NAME_BYTES:
-        raise OptionError(f"the option {name} must be a queue's name of 1 to {NAME_BYTES} octets")
+        raise OptionError(f"the option {name} must be a queue's name of 1 to {NAME_BYTES} bytes")
     return value
 
 
@@ -109,7 +109,7 @@ def read_keys(name: str, value: str) -> tuple[str, ...]:
         )
     for one in keys:
         if len(one.encode()) > NAME_BYTES:
-            raise OptionError(f"the option {name} has a key of more than {NAME_BYTES} octets")
+            raise OptionError(f"the option {name} has a key of more than {NAME_BYTES} bytes")
         if keys.count(one) > 1:
             raise OptionError(f"the option {name} names key {one!r} twice")
     return tuple(keys)
@@ -125,7 +125,7 @@ def read_text(name: str, value: str) -> str:
 def read_group(name: str, value: str) -> str:
     """Parse the name of a lease group."""
     if not value or len(value.encode()) > NAME_BYTES:
-        raise OptionError(f"the option {name} must be a name of 1 to {NAME_BYTES} octets")
+        raise OptionError(f"the option {name} must be a name of 1 to {NAME_BYTES} bytes")
     return value
 
 

@@ -112,7 +112,7 @@ class StagedWriter:
         for piece in self._pieces:
             if len(piece) > STAGE_PIECE_BYTES:
                 raise SinkError(
-                    f"a row has {len(piece)} octets with its properties, and with "
+                    f"a row has {len(piece)} bytes with its properties, and with "
                     f"delivery=exactly-once a row has at most {STAGE_PIECE_BYTES}: set "
                     "delivery=at-least-once, or publish where its body is stored"
                 )

@@ -131,7 +131,7 @@ class SegmentedLog(Log):
             self._unreadable_at(segment, position, str(error))
             return None
         if message is None:
-            self._unreadable_at(segment, position, "its octets are damaged")
+            self._unreadable_at(segment, position, "its bytes are damaged")
             return None
         if self._counted is not None:
             message.deliveries = self._counted.get(position, 0)
@@ -186,7 +186,7 @@ class SegmentedLog(Log):
         """Make a row of a record; False if it cannot be read and the builder stops."""
         try:
             well = self._reader.pour(segment, segment.positions.offset(position), position, builder)
-            why = "its octets are damaged"
+            why = "its bytes are damaged"
         except OSError as error:
             well = False
             why = str(error)

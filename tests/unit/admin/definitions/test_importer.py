@@ -225,7 +225,7 @@ def test_guest_from_definitions_comes_from_this_machine_only() -> None:
             "users: name 'ann': the hashing algorithm 'rot13' is unknown",
         ),
         (changed("users", 0, password_hash="?"), "name 'ann': the password hash is not base64"),
-        (changed("users", 0, password_hash="QUJD"), "the password hash has 3 octets"),
+        (changed("users", 0, password_hash="QUJD"), "the password hash has 3 bytes"),
         (changed("vhosts", 1, metadata={"tags": 5}), "vhosts: name 'v'"),
         (
             changed("vhosts", 1, default_queue_type="quantum"),

@@ -233,7 +233,7 @@ def test_a_transaction_that_publishes_too_much_is_refused_and_forgotten(
     (closed,) = peer.methods()
     assert isinstance(closed, m.ChannelClose)
     assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 60, 40)
-    assert "the transaction publishes more than 10000 octets" in closed.reply_text
+    assert "the transaction publishes more than 10000 bytes" in closed.reply_text
     assert world.broker.vhosts["/"].queues["q"].ready_count() == 1
     assert world.registry.gauge.uncommitted == 0
 

@@ -38,7 +38,7 @@ def test_what_is_cut_short_is_no_group(size: int) -> None:
 
 
 def test_other_octets_are_refused_and_say_why() -> None:
-    with pytest.raises(LeaseRecordError, match="1 octets too many"):
+    with pytest.raises(LeaseRecordError, match="1 bytes too many"):
         decode(SOME.encode() + b"x")
     with pytest.raises(LeaseRecordError, match="it has version 9, known are 1 to 3"):
         decode(b"\x09" + SOME.encode()[1:])

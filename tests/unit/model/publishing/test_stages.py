@@ -257,8 +257,8 @@ def test_a_large_file_goes_piece_by_piece_turn_by_turn(
 @pytest.mark.parametrize(
     ("room", "key", "text"),
     [
-        (Room(user=5), KEY, r"3 octets of user 'guest' are staged, .* 5 \(stage_user_limit\)"),
-        (Room(vhost=5), KEY, r"3 octets of vhost '/' are staged, .* 5 \(stage_vhost_limit\)"),
+        (Room(user=5), KEY, r"3 bytes of user 'guest' are staged, .* 5 \(stage_user_limit\)"),
+        (Room(vhost=5), KEY, r"3 bytes of vhost '/' are staged, .* 5 \(stage_vhost_limit\)"),
         (Room(floor=2**62), KEY, rf"free, and disk_free_limit is {2**62}; make room"),
     ],
 )
@@ -268,7 +268,7 @@ def test_users_vhosts_and_the_disk_have_limits(room: Room, key: Key, text: str, 
     with pytest.raises(Refusal, match=text) as caught:
         area.append(b"two", number=1)
     assert caught.value.kind is ErrorKind.PRECONDITION_FAILED
-    assert caught.value.text.startswith("cannot stage 3 octets more of batch 0 of publisher 'p': ")
+    assert caught.value.text.startswith("cannot stage 3 bytes more of batch 0 of publisher 'p': ")
     assert area.read((0, 1, 1)) == [(0, b"one")]
     area.stages.room = Room(user=5, vhost=7)
     area.append(b"two", key=key._replace(user="other"))
@@ -315,7 +315,7 @@ def test_a_full_disk_refuses_a_piece_and_keeps_the_others() -> None:
     disk = SimDisk(capacity=4096)
     area = Area(disk)
     area.append(b"one")
-    with pytest.raises(Refusal, match=r"cannot stage 100000 octets more of batch 0 .* are free"):
+    with pytest.raises(Refusal, match=r"cannot stage 100000 bytes more of batch 0 .* are free"):
         area.append(bytes(100_000), number=1)
     assert area.read((0, 1, 1)) == [(0, b"one")]
 

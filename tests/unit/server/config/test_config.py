@@ -93,7 +93,7 @@ def test_a_password_has_no_flag_and_is_not_shown() -> None:
         ("loop", "gevent", "one of auto, uvloop, asyncio"),
         ("host", "local host", "a host name or an IP address"),
         ("host", "", "a host name or an IP address"),
-        ("default_user", "", "text of 1 to 255 octets"),
+        ("default_user", "", "text of 1 to 255 bytes"),
         ("data_dir", " ", "the path of a directory"),
         ("data_dir", "/tmp/" + "long" * 100, "a path that can be used (File name too long)"),
         ("data_dir", "~no-such-user/data", "a path that can be used (there is no such home)"),
@@ -185,7 +185,7 @@ def test_invalid_toml_is_refused_with_file_and_line(tmp_path: Path, text: str, l
 def test_a_file_that_is_not_text_or_not_there_is_named(tmp_path: Path) -> None:
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"port = \xff\n")
-    assert refusal(config_file=binary) == f"{binary} is not a TOML file: octet 7 is not UTF-8"
+    assert refusal(config_file=binary) == f"{binary} is not a TOML file: byte 7 is not UTF-8"
     missing = tmp_path / "missing.toml"
     assert refusal(config_file=missing) == (
         f"cannot read the configuration file {missing}: No such file or directory"

@@ -59,7 +59,7 @@ def test_what_is_no_time_span_is_refused(written: object) -> None:
     "written", [True, 1.5, "", "KiB", "-1", "1 XB", "1KiBB", None, 99, "9" * 500 + "GiB"]
 )
 def test_what_is_no_size_in_range_is_refused(written: object) -> None:
-    with pytest.raises(ValueError, match="must be a size from 100 to 2000 octets"):
+    with pytest.raises(ValueError, match="must be a size from 100 to 2000 bytes"):
         settings.size(100, 2000)(written)
 
 
@@ -87,7 +87,7 @@ def test_choices_do_not_mind_capitals() -> None:
 
 def test_text_is_measured_in_octets() -> None:
     assert settings.text("ö" * 127) == "ö" * 127
-    with pytest.raises(ValueError, match="1 to 255 octets"):
+    with pytest.raises(ValueError, match="1 to 255 bytes"):
         settings.text("ö" * 128)
 
 

@@ -82,5 +82,5 @@ def test_the_longest_path_that_the_system_takes_works_and_one_more_is_refused(
     longest.mkdir()
     with answering(longest, b'{"ok": true, "overview": {}}\n'):
         assert ask_overview(longest, SECONDS) == {}
-    with pytest.raises(ControlError, match="has 108 octets, and the system takes 107"):
+    with pytest.raises(ControlError, match="has 108 bytes, and the system takes 107"):
         socket_path(tmp_path / ("x" * spare))

@@ -82,7 +82,7 @@ async def test_a_line_that_is_too_long_is_refused(
     reader, writer = await asyncio.open_unix_connection(str(control.path))
     writer.write(b"x" * 5000 + b"\n")
     answer = await asyncio.wait_for(reader.readline(), SECONDS)
-    assert answer == b'{"ok":false,"error":"a line has at most 4096 octets"}\n'
+    assert answer == b'{"ok":false,"error":"a line has at most 4096 bytes"}\n'
     writer.close()
     await control.close()
 

@@ -142,10 +142,10 @@ def test_guest_from_another_machine_is_refused_by_the_address_in_the_header(
         (b"PROXY TCP4 192.0.2.7 nowhere 1 2\r\n", "b'nowhere' is no address of IPv4"),
         (b"PROXY TCP4 192.0.2.7 192.0.2.8 1 66000\r\n", "b'66000' is no port"),
         (b"PROXY TCP4 \n[error] forged\r\n", "it is no line such as PROXY TCP4"),
-        (b"PROXY " + b"x" * 200, "no line end in 107 octets"),
+        (b"PROXY " + b"x" * 200, "no line end in 107 bytes"),
         (SIGNATURE + b"\x31\x11\x00\x00", "its version and kind are 0x31"),
-        (SIGNATURE + b"\x21\x11\x00\x04abcd", "it has 4 octets of addresses, too few"),
-        (SIGNATURE + b"\x21\x11\xff\xff", "it has 65535 octets of addresses and extensions"),
+        (SIGNATURE + b"\x21\x11\x00\x04abcd", "it has 4 bytes of addresses, too few"),
+        (SIGNATURE + b"\x21\x11\xff\xff", "it has 65535 bytes of addresses and extensions"),
         (b"PROXY TCP4 ", "it is not there in time"),
     ],
 )

@@ -105,9 +105,9 @@ def test_a_flag_is_true_or_false() -> None:
 
 
 def test_a_queue_name_must_fit_a_short_string() -> None:
-    with pytest.raises(OptionError, match="queue's name of 1 to 255 octets"):
+    with pytest.raises(OptionError, match="queue's name of 1 to 255 bytes"):
         parse({"queue": "é" * 128}, NOTHING)
-    with pytest.raises(OptionError, match="queue's name of 1 to 255 octets"):
+    with pytest.raises(OptionError, match="queue's name of 1 to 255 bytes"):
         parse({"queue": ""}, NOTHING)
 
 

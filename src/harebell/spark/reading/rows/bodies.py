@@ -122,7 +122,7 @@ def _text(values: pa.Array) -> _Parsed:
             texts.append(data.decode())
         except UnicodeDecodeError as error:
             texts.append(data.decode(errors="replace"))
-            bad.append((row, f"it is not UTF-8: {error.reason} at octet {error.start}"))
+            bad.append((row, f"it is not UTF-8: {error.reason} at byte {error.start}"))
     return pa.array(texts, pa.string()), bad
 
 
