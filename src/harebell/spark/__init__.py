@@ -8,6 +8,7 @@
     catalog.py             queues as tables of a catalog
     lag.py, reporting.py   how far queries are, as metrics and for the broker
     connection_limits.py   wait where a limit allows no more connections
+    task_process.py        the Python process that runs tasks: its memory
     plain_errors.py        errors without tracebacks; failure_sentences.py: those of Spark, too
 
 `docs/guides/spark.md` is the page for users.

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from harebell.base.heap import keep_heap
 from harebell.client.errors import (
     ChannelClosed,
     Fenced,
@@ -37,6 +36,7 @@ from harebell.spark.reading.rows.key_shares import of_share
 from harebell.spark.reading.rows.row_layout import RowLayout, as_kafka
 from harebell.spark.reading.rows.task_connections import ConnectionSettings, task_connection
 from harebell.spark.reading.spooled import spool as spools
+from harebell.spark.task_process import begin_task
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
@@ -136,6 +136,7 @@ class PartitionRows:
             SourceError: they cannot be read.
             BodyError: a body is bad, and the mode is FAILFAST.
         """
+        begin_task()
         if isinstance(partition, spools.SpoolPartition):
             batches = spools.read(partition, self.raw)
         else:
@@ -155,7 +156,6 @@ class PartitionRows:
     def _fetched(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
         if not partition.ranges:
             return
-        keep_heap()
         key = self.ordering_key
         with task_connection(partition.url, self.connecting) as connection:
             for one in partition.ranges:
