@@ -120,5 +120,5 @@ def test_a_delivery_knows_where_it_came_from() -> None:
     delivered = Delivered(b"abc", "x", "k", Properties(b"\0\0"), 7, True, "tag", 3)
     assert (delivered.delivery_tag, delivered.redelivered) == (7, True)
     assert (delivered.consumer_tag, delivered.message_count) == ("tag", 3)
-    assert "3 octets" in repr(delivered)
+    assert "3 bytes" in repr(delivered)
     assert "abc" not in repr(delivered)
