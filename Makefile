@@ -15,8 +15,6 @@ NATIVE := $(wildcard tests/robustness)
 # Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these
 # tests run at a time, and nothing of weight beside them. What does not start it runs with the rest.
 SPARK  := $(wildcard tests/spark tests/docs/test_examples.py)
-# What `make stall` runs: the tests that talk with processes.
-STALL  := tests/conformance tests/model tests/robustness tests/cli tests/cluster tests/postgresql
 
 # Every broker and every Python of Spark that a test starts would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,7 +27,7 @@ LAST   := ".test-python" ".test-spark"
 PARTS  := lint types .test-native .test-rest .test-python .test-spark
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop stall soak docs docs-site deb wheels clean
+.PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs docs-site deb wheels clean
 .PHONY: $(PARTS)
 .NOTPARALLEL:
 
@@ -59,10 +57,6 @@ bench-spark:     ## Measure the data pipeline beside what Spark itself can do
 bench-fairness:  ## Measure what one busy user costs all others, and what it does on RabbitMQ
 	@$(SETUP) test
 	@$(BIN)/python -m bench.fairness $(FLAGS)
-
-stall:           ## Run tests while processes stand still at random: they may not depend on a machine's speed
-	@$(SETUP) test
-	@$(BIN)/python tools/stall.py $(PYTEST) -n 4 --dist loadfile -m 'not (soak or spark)' $(STALL) $(FLAGS)
 
 lint:            ## Check style and layers
 	@$(SETUP) test
