@@ -330,3 +330,18 @@ def test_a_segment_that_ends_with_unsynced_rows_is_synced_with_the_next_one() ->
     bench.commit()
     assert [segment.path for segment in log.segments] == paths
     assert len(paths) == 2
+
+
+def test_rows_are_synced_before_the_redo_file_that_has_the_rows_behind_them() -> None:
+    bench = Bench()
+    log = rows(bench, b"one")
+    bench.store.commit.unsynced = True
+    assert synced(bench) == 0
+    _stage(bench, log, b"two")
+    # The first row in another log makes the commit one that must be whole.
+    _stage(bench, bench.store.open_log("f" * 32, durable=True), b"the first of the other")
+    bench.store.commit.unsynced = True
+    done: list[tuple[str, str]] = []
+    bench.disk.hook = lambda _number, kind, path: done.append((kind, path))
+    bench.commit()
+    assert done.index(("sync", log.segments[0].path)) < done.index(("write", "redo"))

@@ -450,6 +450,8 @@ class DurableLog(SegmentedLog):
         part.rows_only = (
             part.rows_only
             and self._commit.unsynced
+            # Then the rows before these must be there when the redo file is applied.
+            and not self._commit.joint
             and not (part.removals or part.large or self._early)
         )
         if part.rows_only:
