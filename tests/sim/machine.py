@@ -29,6 +29,7 @@ class DiskBroker(MemoryBroker):
         seed: decides generated names.
         high: octets of queued messages above which publishers are blocked; 0 for no limit.
         clean: whether the last broker on this disk ended in good order.
+        segment_bytes: of the logs of queues.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class DiskBroker(MemoryBroker):
         high: int = 0,
         *,
         clean: bool = False,
+        segment_bytes: int = SEGMENT_SIZE,
     ) -> None:
+        self._segment_bytes = segment_bytes
         self.disk = disk
         self.definitions = definitions
         self._entropy = entropy(seed + 1)
@@ -64,7 +67,7 @@ class DiskBroker(MemoryBroker):
             self.clock,
             self._entropy,
             lambda level, text: self.reports.append((level, text)),
-            segment_bytes=SEGMENT_SIZE,
+            segment_bytes=self._segment_bytes,
             ahead_from=AHEAD_FROM,
             clean=self._clean,
         )

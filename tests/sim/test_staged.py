@@ -9,6 +9,7 @@ message of others is lost.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pytest
 
@@ -35,6 +36,8 @@ QUEUES = {
     "stream": {"x-queue-type": "stream"},
 }
 SIZES = (1, 100, 5_000, 30_000)
+SEGMENTS = (6_000, 65_536)
+"""In small segments the rows that are not synced are in many files."""
 
 
 class Parted(BaseException):
@@ -58,7 +61,8 @@ class Trial:
         self._rng = Random(f"staged {seed}")
         self._disk = SimDisk(seed=seed)
         self._definitions = SimDefinitions(self._disk)
-        self._broker = DiskBroker(self._disk, self._definitions, seed)
+        self._segment_bytes = SEGMENTS[seed % len(SEGMENTS)]
+        self._broker = self._opened(self._disk, self._definitions)
         self._number = 0
         self._batch = 0
         # What must be there, and what comes together with the number of the batch.
@@ -81,8 +85,8 @@ class Trial:
         body = b"%d " % self._number + self._rng.randbytes(self._rng.choice(SIZES))
         return Message("", "k", Properties(b"\0\0", PERSISTENT, self._rng.randrange(-1, 4)), body)
 
-    def _queue(self) -> Queue:
-        found: Queue = self._broker.vhost.queues[self._rng.choice(list(QUEUES))]
+    def _queue(self, names: Sequence[str] = tuple(QUEUES)) -> Queue:
+        found: Queue = self._broker.vhost.queues[self._rng.choice(names)]
         return found
 
     def _one(self, *, refused: bool) -> None:
@@ -92,17 +96,19 @@ class Trial:
         self._rows = {name: set() for name in QUEUES}
         staging = broker.publishers.begin(entry, self._batch)
         routed = Routed()
-        for _ in range(rng.randrange(1, 5)):
+        # With few queues a commit often has nothing but rows.
+        names = rng.choice((tuple(QUEUES), ("classic",), ("stream", "quorum")))
+        for _ in range(rng.randrange(1, 7)):
             broker.commit.staging = staging
             for _ in range(rng.randrange(1, 6)):
-                queue, row = self._queue(), self._message()
+                queue, row = self._queue(names), self._message()
                 self._rows[queue.name].add(row.body)
                 routed.put(row, queue.itself)
             broker.commit.staging = 0
-            if rng.random() < 0.5:
+            if rng.random() < 0.3:
                 self._publish()
             if rng.random() < 0.6:
-                broker.commit.unsynced = rng.random() < 0.7
+                broker.commit.unsynced = rng.random() < 0.8
                 self._broker.commit()
             for name in QUEUES:
                 self._unseen(name)
@@ -153,10 +159,13 @@ class Trial:
         where = f"seed {self._seed}, operation {self._disk.operations}"
         image = self._disk.crash(self._rng) if self._rng.random() < 0.7 else self._disk.copy()
         rows = self._definitions.crash(image, self._rng)
-        broker = DiskBroker(image, rows, self._seed)
+        broker = self._opened(image, rows)
         self._judge(broker, where)
         broker.commit()
-        self._judge(DiskBroker(image, rows, self._seed), f"{where}, opened again")
+        self._judge(self._opened(image, rows), f"{where}, opened again")
+
+    def _opened(self, disk: SimDisk, definitions: SimDefinitions) -> DiskBroker:
+        return DiskBroker(disk, definitions, self._seed, segment_bytes=self._segment_bytes)
 
     def _judge(self, broker: DiskBroker, where: str) -> None:
         entry = broker.broker.publishers.find(KEY)

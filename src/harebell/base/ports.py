@@ -455,6 +455,17 @@ class Files:
         """
         return []
 
+    def place(self, path: str) -> str | None:
+        """Return where a file is for the system, if anybody may create it, and sync it later.
+
+        Otherwise return None.
+        """
+        return None
+
+    def adopt(self, descriptor: int, path: str) -> File:
+        """Return the open file of a descriptor that somebody else has opened at `place`."""
+        raise NotImplementedError
+
     def free(self) -> int:
         """Return the bytes that can still be written."""
         raise NotImplementedError

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 _FULL = (errno.ENOSPC, errno.EDQUOT, *_NO_HANDLES)
+_NO_DESCRIPTOR = -1
 
 
 class Write:
@@ -72,6 +73,7 @@ class Part:
         writes: in the order of the segments.
         large: segments whose large messages are among the writes.
         early: segments that were written to without a batch, and have to be synced.
+        started: those of them that the disk has been writing since: rows of a staged batch.
         rows_only: its one write has only rows of a staged batch, and may stay unsynced.
         removals: segments to remove, the oldest first, once the writes are durable.
         gone: the whole directory is to be removed.
@@ -83,6 +85,7 @@ class Part:
         self.writes: list[Write] = []
         self.large: list[Segment] = []
         self.early: list[Segment] = []
+        self.started: list[Segment] = []
         self.rows_only = False
         self.removals: list[Segment] = []
         self.gone = False
@@ -96,15 +99,49 @@ class Direct:
         syncs: the descriptors to sync afterwards.
         unsynced: whether the disk only starts to write, and a later batch syncs the files.
         paths: of the files to sync, for errors; of those to write if they are not synced.
+        creates: paths of files to create, by the index of the first write of each, which has no
+            descriptor. Only if they are not synced.
+        last: the indices of the last writes of their files, if they are not synced.
     """
 
-    __slots__ = ("paths", "syncs", "unsynced", "writes")
+    __slots__ = ("_files", "_segments", "creates", "last", "paths", "syncs", "unsynced", "writes")
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files) -> None:
         self.unsynced = False
         self.writes: list[tuple[int, bytes, int]] = []
         self.syncs: list[int] = []
         self.paths: list[str] = []
+        self.creates: dict[int, str] = {}
+        self.last: list[int] = []
+        self._files = files
+        self._segments: dict[int, Segment] = {}
+
+    def add_unsynced(self, write: Write) -> bool:
+        """Add a write that is not synced; False if only `perform` can do it."""
+        segment, place = write.segment, len(self.writes)
+        descriptor = _NO_DESCRIPTOR
+        if segment.writer is not None:
+            found = self._files.descriptors([segment.writer])
+            if not found:
+                return False
+            descriptor, path = found[0]
+        else:
+            known = self._files.place(segment.path) if write.start == 0 else None
+            if known is None:
+                return False
+            path = self.creates[place] = known
+            self._segments[place] = segment
+        self.writes.append((descriptor, write.data, write.start))
+        self.paths.append(path)
+        if not write.goes_on:
+            self.last.append(place)
+        return True
+
+    def adopt(self, opened: dict[int, int]) -> None:
+        """Take the descriptors of the created files, by the indices of their writes."""
+        for place, descriptor in opened.items():
+            segment = self._segments[place]
+            segment.writer = self._files.adopt(descriptor, segment.path)
 
 
 class Batch:
@@ -194,13 +231,15 @@ class Batch:
         When a write fails `perform` may still be called, and does everything again. When a sync
         fails nothing may be.
         """
+        if self.unsynced:
+            return self._direct_unsynced()
         files = self._only_written()
         if files is None:
             return None
         descriptors = self._files.descriptors([*files])
         if not descriptors:
             return None
-        work = Direct()
+        work = Direct(self._files)
         work.syncs = [descriptor for descriptor, _ in descriptors]
         work.paths = [path for _, path in descriptors]
         into = dict(zip(files, work.syncs, strict=True))
@@ -211,9 +250,18 @@ class Batch:
                 work.writes.append((place, write.data, write.start))
                 if write.ahead:
                     work.writes.append((place, unused(end, write.ahead), end))
-        if self.unsynced:
-            # There is one write for each file.
-            work.syncs, work.unsynced = [], True
+        return work
+
+    def _direct_unsynced(self) -> Direct | None:
+        """Return writes of rows, which a later batch syncs; None if there is more to it."""
+        if self._changes or self._written or (self._redo.holds and self._redo.large):
+            return None
+        work = Direct(self._files)
+        work.unsynced = True
+        writes = [write for part in self.parts for write in part.writes]
+        for write in writes:
+            if not work.add_unsynced(write):
+                return None
         return work
 
     def is_small(self, byte_count: int) -> bool:
@@ -330,11 +378,17 @@ class Batch:
             segments.update(dict.fromkeys(part.early))
             if not early_only:
                 segments.update(dict.fromkeys(write.segment for write in part.writes))
+        started = {segment for part in self.parts for segment in part.started}
         writers = []
         for segment in segments:
             if segment not in self._let_go:
                 assert segment.writer is not None
-                writers.append(segment.writer)
+                if segment in started:
+                    # By itself, however many there are: syncing everything would write all staged
+                    # pieces, too, which may stay off the disk.
+                    segment.writer.sync()
+                else:
+                    writers.append(segment.writer)
         above = dict.fromkeys(directory.rpartition("/")[0] for directory in self._made)
         directories = [*self._made, *above]
         if not (writers or directories):

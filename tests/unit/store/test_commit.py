@@ -6,8 +6,9 @@ import errno
 
 import pytest
 
+from harebell.base.limits import STAGE_UNSYNCED_SEGMENTS
 from harebell.store.log.durable_log import DurableLog
-from tests.sim.disk import SimDisk
+from tests.sim.disk import Random, SimDisk
 from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
 
 
@@ -317,19 +318,95 @@ def test_the_allowance_ends_with_its_commit() -> None:
     assert synced(bench) == 1
 
 
-def test_a_segment_that_ends_with_unsynced_rows_is_synced_with_the_next_one() -> None:
+def _synced_paths(bench: Bench, kind: str = "sync") -> list[str]:
+    """The paths that one commit syncs; a name for each directory with kind `sync_directory`."""
+    paths: list[str] = []
+    bench.disk.hook = lambda _number, each, path: paths.append(path) if each == kind else None
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    batch.perform()
+    assert batch.failed is None, batch.failed
+    bench.store.commit.finish(batch)
+    bench.disk.hook = None
+    return paths
+
+
+def test_rows_that_fill_a_segment_are_left_unsynced_with_those_in_the_next_one() -> None:
+    bench = Bench(segment_bytes=600)
+    bench.disk.together = 8
+    log = rows(bench, bytes(600))
+    for body in (b"the second segment", bytes(600), b"the third segment"):
+        bench.store.commit.unsynced = True
+        assert synced(bench) == 0
+        _stage(bench, log, body)
+    log.append(message(b"is confirmed"))
+    assert len(log.segments) == 3
+    assert _synced_paths(bench) == [segment.path for segment in log.segments]
+    assert bench.store.commit.gather() is None
+    bodies = [bench.again().log().read(position).body for position in range(6)]
+    assert bodies[0] == b"the first"
+    assert bodies[-2:] == [b"the third segment", b"is confirmed"]
+
+
+def test_files_that_were_made_for_unsynced_rows_get_their_names_synced_with_them() -> None:
     bench = Bench(segment_bytes=600)
     bench.disk.together = 8
     log = rows(bench, bytes(600))
     bench.store.commit.unsynced = True
-    assert synced(bench) == 0
-    _stage(bench, log, b"in the second segment")
+    synced(bench)
+    _stage(bench, log, b"the second segment")
     bench.store.commit.unsynced = True
-    paths: list[str] = []
-    bench.disk.hook = lambda _number, kind, path: paths.append(path) if kind == "sync" else None
+    assert synced(bench) == 0
+    assert _synced_paths(bench, "sync_directory") == [DIRECTORY, "queues"]
+    for seed in range(20):
+        assert Bench(bench.disk.crash(Random(f"names {seed}"))).log().end() == 3
+
+
+def test_rows_are_synced_when_a_new_segment_says_more_of_what_was_handed_out() -> None:
+    bench = Bench(segment_bytes=600)
+    log = rows(bench, bytes(600))
+    log.see(1)
     bench.commit()
-    assert [segment.path for segment in log.segments] == paths
-    assert len(paths) == 2
+    _stage(bench, log, b"the second segment")
+    bench.store.commit.unsynced = True
+    assert synced(bench) > 0, "the mark in its header must be on disk before it is relied on"
+
+
+def test_not_many_segments_stay_unsynced() -> None:
+    bench = Bench(segment_bytes=600)
+    log = rows(bench, bytes(600))
+    commits = 0
+    while True:
+        bench.store.commit.unsynced = True
+        commits += 1
+        if synced(bench):
+            break
+        _stage(bench, log, bytes(600))
+    assert commits == STAGE_UNSYNCED_SEGMENTS + 1
+
+
+def test_a_log_with_unsynced_rows_is_synced_by_the_next_commit_also_if_it_got_no_more() -> None:
+    bench = Bench()
+    log = rows(bench, b"one")
+    other = bench.store.open_log("f" * 32, durable=True)
+    _stage(bench, other, b"the first of the other")
+    bench.commit()
+    _stage(bench, log, b"two")
+    bench.store.commit.unsynced = True
+    assert synced(bench) == 0
+    _stage(bench, other, b"another")
+    bench.store.commit.unsynced = True
+    assert log.segments[0].path in _synced_paths(bench)
+
+
+def test_a_log_that_is_deleted_with_unsynced_rows_is_forgotten() -> None:
+    bench = Bench()
+    log = rows(bench, b"one")
+    bench.store.commit.unsynced = True
+    assert synced(bench) == 0
+    log.delete()
+    bench.commit()
+    assert bench.store.commit.gather() is None, "nothing is left to sync"
 
 
 def test_rows_are_synced_before_the_redo_file_that_has_the_rows_behind_them() -> None:

@@ -12,6 +12,11 @@ class Direct(Protocol):
     syncs: list[int]
     unsynced: bool
     paths: list[str]
+    creates: dict[int, str]
+    last: list[int]
+
+    def adopt(self, opened: dict[int, int]) -> None:
+        """Take the descriptors of the created files, by the indices of their writes."""
 
 
 class Removal(Protocol):

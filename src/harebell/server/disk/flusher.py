@@ -245,7 +245,9 @@ class Flusher:
         if work is None or len(work.writes) > PERFORM_MAX:
             return False
         self._direct = work
-        self._swift.begin(work.writes, work.syncs, unsynced=work.unsynced)
+        self._swift.begin(
+            work.writes, work.syncs, unsynced=work.unsynced, paths=work.creates, last=work.last
+        )
         return True
 
     def _done_swiftly(self) -> None:
@@ -262,6 +264,7 @@ class Flusher:
                 self._thread.give(batch)
                 return
             batch.failed = OSError(error, os.strerror(error), work.paths[place])
+        work.adopt(self._swift.opened)
         if work.syncs:
             self.syncs.observe(self._swift.sync_seconds)
         self.writes += len(work.writes)

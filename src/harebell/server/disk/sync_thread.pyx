@@ -29,7 +29,12 @@ cdef extern from *:
         pthread_t thread;
         sem_t begin;
         int event, over, writes, syncs, unsynced;
-        struct { int file; const char *data; size_t size; off_t start; } write[HAREBELL_JOBS];
+        struct {
+            int file, last;
+            const char *path, *data;
+            size_t size;
+            off_t start;
+        } write[HAREBELL_JOBS];
         int sync[HAREBELL_JOBS];
         int error, place, syncing;
         double sync_seconds;
@@ -41,17 +46,18 @@ cdef extern from *:
         return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
     }
 
-    /* Makes the disk write what the page cache has got, and waits only for what is far behind.
-       An error is that of a sync, which the kernel reports once; but some systems do not have the
-       call, and then the later sync does everything. */
+    /* Makes the disk write what the page cache has got. Waits only for what is far behind, but for
+       all of a file that gets nothing more, as the next sync would have to wait for it. An error is
+       that of a sync, which the kernel reports once; but some systems do not have the call, and
+       then the later sync does everything. */
     static void harebell_start_writing(harebell_performer *self) {
         for (int i = 0; i < self->writes; i++) {
             const int file = self->write[i].file;
             const off_t at = self->write[i].start, size = (off_t)self->write[i].size;
+            const off_t behind = self->write[i].last ? at + size : at - HAREBELL_IN_FLIGHT;
             if (sync_file_range(file, at, size, SYNC_FILE_RANGE_WRITE) == 0
-                && (at <= HAREBELL_IN_FLIGHT
-                    || sync_file_range(file, 0, at - HAREBELL_IN_FLIGHT,
-                                       SYNC_FILE_RANGE_WAIT_BEFORE) == 0))
+                && (behind <= 0
+                    || sync_file_range(file, 0, behind, SYNC_FILE_RANGE_WAIT_BEFORE) == 0))
                 continue;
             if (errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM) return;
             self->error = errno;
@@ -66,6 +72,17 @@ cdef extern from *:
             const char *data = self->write[i].data;
             size_t left = self->write[i].size;
             off_t at = self->write[i].start;
+            if (self->write[i].path != NULL) {
+                do {
+                    self->write[i].file =
+                        open(self->write[i].path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+                } while (self->write[i].file < 0 && errno == EINTR);
+                if (self->write[i].file < 0) {
+                    self->error = errno;
+                    self->place = i;
+                    return;
+                }
+            }
             while (left > 0) {
                 ssize_t done = pwrite(self->write[i].file, data, left, at);
                 if (done <= 0) {
@@ -130,7 +147,8 @@ cdef extern from *:
     """
     ctypedef long off_t
     ctypedef struct harebell_write:
-        int file
+        int file, last
+        const char *path
         const char *data
         size_t size
         off_t start
@@ -154,6 +172,8 @@ cdef class SyncThread:
     cdef int _event
     cdef bint _alive
     cdef list _kept
+    cdef dict _paths
+    cdef readonly dict opened
 
     def __init__(self):
         self._event = os.eventfd(0, os.EFD_CLOEXEC)
@@ -162,6 +182,8 @@ cdef class SyncThread:
             os.close(self._event)
             raise OSError(error, os.strerror(error))
         self._alive = True
+        self._paths = {}
+        self.opened = {}
 
     def fileno(self):
         return self._event
@@ -170,18 +192,26 @@ cdef class SyncThread:
     def sync_seconds(self):
         return self._work.sync_seconds
 
-    def begin(self, list writes, list syncs, *, bint unsynced=False):
+    def begin(self, list writes, list syncs, *, bint unsynced=False, paths=None, last=()):
         cdef int at = 0
         cdef bytes data
         if len(writes) > HAREBELL_JOBS or len(syncs) > HAREBELL_JOBS:
             raise ValueError(f"more than {HAREBELL_JOBS} writes or syncs at once")
         for file, data, start in writes:
             self._work.write[at].file = file
+            self._work.write[at].path = NULL
+            self._work.write[at].last = 0
             self._work.write[at].data = PyBytes_AS_STRING(data)
             self._work.write[at].size = <size_t>PyBytes_GET_SIZE(data)
             self._work.write[at].start = start
             at += 1
         self._work.writes = at
+        self._paths = {place: os.fsencode(path) for place, path in (paths or {}).items()}
+        for place, data in self._paths.items():
+            self._work.write[<int>place].path = PyBytes_AS_STRING(data)
+            self._work.write[<int>place].file = -1
+        for place in last:
+            self._work.write[<int>place].last = 1
         at = 0
         for file in syncs:
             self._work.sync[at] = file
@@ -195,8 +225,14 @@ cdef class SyncThread:
     def end(self):
         os.eventfd_read(self._event)
         self._kept = None
+        self.opened = {place: self._work.write[<int>place].file for place in self._paths}
+        self._paths = {}
         if self._work.error == 0:
             return None
+        for file in self.opened.values():
+            if file >= 0:
+                os.close(file)
+        self.opened = {}
         return self._work.error, self._work.place, bool(self._work.syncing)
 
     def stop(self):

@@ -27,7 +27,8 @@ cdef class DurableLog(SegmentedLog):
     cdef bint _gone
     cdef long long _staging
     cdef long long _row_bytes
-    cdef Segment _unsynced
+    cdef bint _marks
+    cdef list _unsynced
 
     @cython.locals(tail=Segment, keep=int, buffer=RecordBuffer, before=Py_ssize_t,
                    position="long long", now="long long", grown=Py_ssize_t)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import LARGE_RECORD_BYTES, WRITE_EARLY_BYTES
+from harebell.base.limits import LARGE_RECORD_BYTES, STAGE_UNSYNCED_SEGMENTS, WRITE_EARLY_BYTES
 from harebell.base.message import PERSISTENT, Message
 from harebell.kernels.records import STAGED
 from harebell.kernels.rows import Rows
@@ -26,6 +26,7 @@ _EARLY = WRITE_EARLY_BYTES
 _EARLY_MAX = 2 * WRITE_EARLY_BYTES
 _STAGED = STAGED
 _LARGE = LARGE_RECORD_BYTES
+_UNSYNCED_MAX = STAGE_UNSYNCED_SEGMENTS
 
 
 class DurableLog(SegmentedLog):
@@ -54,9 +55,12 @@ class DurableLog(SegmentedLog):
         self._gone = False
         # The batch whose rows are being appended.
         self._staging = 0
-        # Bytes of its rows in the buffer, and the segment whose rows were not synced.
+        # Bytes of its rows that no commit has taken, with the headers of segments between them.
         self._row_bytes = 0
-        self._unsynced: Segment | None = None
+        # Whether such a header says of more positions that they may have been handed out.
+        self._marks = False
+        # Segments with rows that were not synced.
+        self._unsynced: list[Segment] = []
 
     # --- per message ----------------------------------------------------------------------------
 
@@ -300,7 +304,9 @@ class DurableLog(SegmentedLog):
         part = Part(self, self.directory)
         handles = self._store.handles
         row_bytes, self._row_bytes = self._row_bytes, 0
+        marks, self._marks = self._marks, False
         if self._gone:
+            self._unsynced = []
             for segment in [*self.segments, *self._leaving]:
                 handles.close_reader(segment)
             part.gone = True
@@ -330,11 +336,9 @@ class DurableLog(SegmentedLog):
             tail.stretching = write.ahead > 0
             part.writes.append(write)
             tail.made = True
-            part.rows_only = (
-                row_bytes == len(write.data) and len(part.writes) == 1 and write.ahead == 0
-            )
         if tail is not None:
-            self._sync_later(part, tail)
+            part.rows_only = not marks and _only_rows(part.writes, row_bytes)
+            self._sync_later(part)
         part.early = [segment for segment in self._early if segment in self.segments]
         self._early = []
         return part if part.writes or part.early or part.removals else None
@@ -357,10 +361,12 @@ class DurableLog(SegmentedLog):
                 segment.stretching = False
                 segment.ahead = write.start + len(write.data) + write.ahead
             self.release(segment, min(segment.held, len(write.data)))
-            handles.wrote(segment, write.goes_on and not self._gone)
+            # The kernel tells of a failed write who has had the file open since.
+            goes_on = write.goes_on or segment in self._unsynced
+            handles.wrote(segment, goes_on and not self._gone)
         for segment in part.large:
             self._forget_large(segment)
-        if self._unsynced is not None:
+        if self._unsynced:
             # The next commit is to sync it.
             self._touch()
         for segment in part.early:
@@ -396,13 +402,12 @@ class DurableLog(SegmentedLog):
         fresh.limit = self._limit
         now = self._clock.ms
         fresh.newest = now
-        if tail is not None and tail is self._unsynced:
-            self._unsynced = None
-            self._add_early(tail)
-        self._row_bytes = 0
+        marked = self._settlements.mark
         mark = self._settlements.header_mark()
+        self._marks = self._marks or mark > marked
         before = 0 if tail is None else tail.end()
         fresh.buffer.raw(encode_header(self.identity, self._end, now, mark, before))
+        self._row_bytes += fresh.buffer.size
         self._tail = fresh
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
@@ -445,21 +450,28 @@ class DurableLog(SegmentedLog):
             self._early.append(segment)
         return 0
 
-    def _sync_later(self, part: Part, tail: Segment) -> None:
+    def _sync_later(self, part: Part) -> None:
         """Leave rows of a staged batch unsynced if the commit may; else sync those before."""
         part.rows_only = (
             part.rows_only
             and self._commit.unsynced
             # Then the rows before these must be there when the redo file is applied.
             and not self._commit.joint
+            and len(self._unsynced) < _UNSYNCED_MAX
             and not (part.removals or part.large or self._early)
         )
         if part.rows_only:
-            self._unsynced = tail
-        elif self._unsynced is not None:
+            for write in part.writes:
+                segment = write.segment
+                segment.fresh = segment.fresh or write.start == 0
+                if segment not in self._unsynced:
+                    self._unsynced.append(segment)
+        elif self._unsynced:
             # Also if this commit writes to it: a redo file has only what the commit itself writes.
-            self._unsynced = None
-            self._add_early(tail)
+            for segment in self._unsynced:
+                self._add_early(segment)
+            part.started = self._unsynced
+            self._unsynced = []
 
     def _emptied(self, segment: Segment) -> int:
         """Remove a segment without unsettled records."""
@@ -491,3 +503,10 @@ class DurableLog(SegmentedLog):
             write_all_of(tail.buffer, segment, self._counted or {}, self._end, self._clock.ms)
             tail.refer(segment.first)
         return 0
+
+
+def _only_rows(writes: list[Write], row_bytes: int) -> bool:
+    """True if there are writes, of these bytes only, and space behind them stays as it is."""
+    found = sum([len(write.data) for write in writes])
+    other = [write for write in writes if write.ahead or write.cuts]
+    return 0 < found == row_bytes and not other

@@ -32,6 +32,12 @@ class Work:
         self.syncs = [] if unsynced else [file if sync < 0 else sync]
         self.unsynced = unsynced
         self.paths = [str(path)]
+        self.creates: dict[int, str] = {}
+        self.last: list[int] = []
+        self.opened: dict[int, int] = {}
+
+    def adopt(self, opened: dict[int, int]) -> None:
+        self.opened.update(opened)
 
 
 class ByHand:

@@ -11,9 +11,16 @@ from pathlib import Path
 import pytest
 
 from harebell.base import impl
+from harebell.base.clock import Clock
+from harebell.base.gauge import Gauge
 from harebell.base.limits import PERFORM_MAX
+from harebell.base.osfs import OsFiles
 from harebell.server.disk.sync_thread import SyncThread
+from harebell.store.disk import DiskStore
 from tests.patience import SECONDS
+from tests.sim.definitions import SimDefinitions
+from tests.sim.disk import Random, SimDisk
+from tests.unit.store.stores import IDENTITY, NOW, message
 
 
 @pytest.fixture
@@ -135,3 +142,82 @@ def test_the_syncs_of_a_piece_of_work_are_timed(sync_thread: SyncThread, file: i
     sync_thread.begin([(file, b"x" * 100_000, 0)], [file])
     assert ended(sync_thread) is None
     assert 0.0 < sync_thread.sync_seconds < SECONDS
+
+
+def test_a_file_is_created_where_its_first_octets_are_written(
+    sync_thread: SyncThread, file: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "new"
+    writes = [(file, b"the rest", 0), (-1, b"begin", 0)]
+    sync_thread.begin(writes, [], unsynced=True, paths={1: str(path)}, last=[0])
+    assert ended(sync_thread) is None
+    assert path.read_bytes() == b"begin"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [*sync_thread.opened] == [1]
+    os.pwrite(sync_thread.opened[1], b" and end", 5)
+    os.close(sync_thread.opened[1])
+    assert path.read_bytes() == b"begin and end"
+    sync_thread.begin([(file, b"the next", 0)], [file])
+    assert ended(sync_thread) is None
+    assert sync_thread.opened == {}
+
+
+def test_a_file_that_cannot_be_created_counts_as_a_write_that_failed(
+    sync_thread: SyncThread, file: int, tmp_path: Path
+) -> None:
+    open_before = len(os.listdir("/proc/self/fd"))
+    writes = [(-1, b"one", 0), (-1, b"two", 0), (file, b"three", 0)]
+    paths = {0: str(tmp_path / "one"), 1: str(tmp_path / "missing" / "two")}
+    sync_thread.begin(writes, [], unsynced=True, paths=paths)
+    assert ended(sync_thread) == (errno.ENOENT, 1, False)
+    assert sync_thread.opened == {}
+    assert len(os.listdir("/proc/self/fd")) == open_before, "the first file is closed"
+    assert os.fstat(file).st_size == 0
+
+
+def test_segments_of_unsynced_rows_are_created_and_written_on_without_another_thread(
+    sync_thread: SyncThread, tmp_path: Path
+) -> None:
+    files, definitions = OsFiles(str(tmp_path)), SimDefinitions(SimDisk())
+
+    def opened() -> DiskStore:
+        clock = Clock(NOW)
+        return DiskStore(
+            files, definitions, Gauge(), clock, Random(7).randbytes, lambda *_: None, 2048
+        )
+
+    store = opened()
+    log = store.open_log(IDENTITY, durable=True)
+    bodies = [b"%d" % number * 900 for number in range(9)]
+    created = 0
+    for body in bodies:
+        store.commit.staging = 1
+        log.append(message(body))
+        store.commit.staging = 0
+        store.commit.unsynced = True
+        batch = store.commit.gather()
+        assert batch is not None
+        if body == bodies[0]:
+            assert batch.direct() is None, "its log has no directory"
+            batch.perform()
+        else:
+            work = batch.direct()
+            assert work is not None
+            sync_thread.begin(
+                work.writes, work.syncs, unsynced=True, paths=work.creates, last=work.last
+            )
+            assert ended(sync_thread) is None
+            created += len(work.creates)
+            work.adopt(sync_thread.opened)
+        store.commit.finish(batch)
+    assert created == len(log.segments) - 1 > 1
+    assert all(segment.writer is not None for segment in log.segments[1:])
+    while (batch := store.commit.gather()) is not None:
+        assert batch.direct() is None
+        batch.perform()
+        store.commit.finish(batch)
+    assert all(segment.writer is None for segment in log.segments[:-1]), "they are synced"
+    store.shut()
+    again = opened().open_log(IDENTITY, durable=True)
+    found = [again.read(position) for position in range(len(bodies))]
+    assert [each and each.body for each in found] == bodies
