@@ -6,16 +6,17 @@ import gc
 import subprocess
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.source import QueueSource
 from tests.spark.asking import BODIES, bodies, gathered, publish
 from tests.spark.conftest import PATIENT
-from tests.spark.tasks import as_task
+from tests.spark.tasks import Query, as_task
 
 
 class Cycle:
@@ -25,24 +26,42 @@ class Cycle:
         self.own = self
 
 
-def counted(url: str, queue: str) -> list[int]:
+def counted(task: Callable[[int], None]) -> list[int]:
     """How many objects a collection looks at, before and after each of three tasks."""
-    reader: QueueStreamReader = QueueSource(
-        PATIENT | {"url": url, "queue": queue, "startingOffsets": "earliest"}
-    ).streamReader(BODIES)
-    start = reader.initialOffset()
-    end = gathered(reader, start)
     found = [len(gc.get_objects())]
     for number in range(3):
-        with as_task(number, number):
-            assert bodies(reader, start, end) == list(range(10))
+        task(number)
         gc.collect()
         found.append(len(gc.get_objects()))
     cycle = weakref.ref(Cycle())
     gc.collect()
     assert cycle() is None, "what comes later is collected as before"
+    return found
+
+
+def counted_reads(url: str, queue: str) -> list[int]:
+    """Counts of tasks that read."""
+    reader: QueueStreamReader = QueueSource(
+        PATIENT | {"url": url, "queue": queue, "startingOffsets": "earliest"}
+    ).streamReader(BODIES)
+    start = reader.initialOffset()
+    end = gathered(reader, start)
+
+    def read(number: int) -> None:
+        with as_task(number, number):
+            assert bodies(reader, start, end) == list(range(10))
+
+    found = counted(read)
     reader.stop()
     return found
+
+
+def counted_writes(url: str, queue: str) -> list[int]:
+    """Counts of tasks that write."""
+    schema = pa.schema([("value", pa.binary())])
+    query = Query({"url": url, "queue": queue}, schema)
+    row = pa.record_batch([pa.array([b"x"], pa.binary())], schema=schema)
+    return counted(lambda number: query.commit(number, query.write(number, 0, [row])))
 
 
 @pytest.fixture
@@ -54,12 +73,14 @@ def stream(channel: Any, queue: str) -> Iterator[str]:
     channel.connection.channel().queue_delete(name)
 
 
+@pytest.mark.parametrize("kind", ["reads", "writes"])
 def test_a_collection_after_a_later_task_leaves_out_what_was_there(
-    broker_url: str, channel: Any, stream: str
+    broker_url: str, channel: Any, stream: str, kind: str
 ) -> None:
     publish(channel, stream, 0, 10)
     # A process of its own, as Spark has it: what is left out stays so.
-    code = f"from {__name__} import counted; print(counted({broker_url!r}, {stream!r}))"
+    name = f"counted_{kind}"
+    code = f"from {__name__} import {name}; print({name}({broker_url!r}, {stream!r}))"
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
     )

@@ -2,7 +2,7 @@
 
 By default glibc maps and unmaps a buffer of a few hundred KiB or more, which costs a page fault for
 each of its pages, every time. Processes that make one such buffer after the other keep the memory:
-a broker, and a task of Spark that reads.
+a broker, and a task of Spark.
 """
 
 from __future__ import annotations

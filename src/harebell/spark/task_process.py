@@ -19,7 +19,7 @@ _TASKS = count(1)
 
 
 def begin_task() -> None:
-    """Prepare this process for a task; every task that reads calls it once."""
+    """Prepare this process for a task; every task that reads or writes calls it once."""
     keep_heap()
     # Only once, for cycles among the objects of that task, are never freed.
     if TaskContext.get() is not None and next(_TASKS) == _SECOND:

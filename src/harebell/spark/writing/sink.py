@@ -34,6 +34,7 @@ from harebell.spark.options.sink_options import (
     parse_sink,
 )
 from harebell.spark.options.values import OptionError
+from harebell.spark.task_process import begin_task
 from harebell.spark.writing import confirmed, staged
 from harebell.spark.writing.reconnecting import run_reconnecting
 from harebell.spark.writing.sink_schema import message_columns
@@ -202,6 +203,7 @@ class _TaskWriter:
 def _write(
     target: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool
 ) -> TaskResult:
+    begin_task()
     writer = _TaskWriter(target, task, batches)
     what = f"write {task.publisher}"
     try:
