@@ -912,8 +912,8 @@ STAGE_FLIGHT_BYTES = 524_288
 that, and both are below WRITE_EARLY_BYTES: early writes block the event loop while the disk is
 busy."""
 STAGE_UNSYNCED_SEGMENTS = 16
-"""Segments of a log that may have rows which are written and not synced: a later commit opens and
-syncs all of them at once."""
+"""Segments of a log that may have rows which are written and not synced: one later commit opens and
+syncs all of them."""
 STAGE_POLL_MS = 50
 """Interval at which the commit of a batch checks for free memory and disk space."""
 

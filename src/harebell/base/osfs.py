@@ -192,13 +192,13 @@ class OsFiles(Files):
             found.append((file.fileno(), file.path))
         return found
 
-    def place(self, path: str) -> str | None:
+    def system_path(self, path: str) -> str | None:
         """Return the full path of a file, unless its syncs are delayed."""
         full = self._full(path)
         return full if self._lags.of(full) == 0 else None
 
     def adopt(self, descriptor: int, path: str) -> File:
-        """Return the open file of a descriptor that somebody else has opened at `place`."""
+        """Return the open file of a descriptor that the caller has opened at `system_path`."""
         return OsFile(self, descriptor, self._full(path))
 
     def free(self) -> int:

@@ -455,15 +455,12 @@ class Files:
         """
         return []
 
-    def place(self, path: str) -> str | None:
-        """Return where a file is for the system, if anybody may create it, and sync it later.
-
-        Otherwise return None.
-        """
+    def system_path(self, path: str) -> str | None:
+        """Return the path of a file for open(2); None if only `open` of this class may open it."""
         return None
 
     def adopt(self, descriptor: int, path: str) -> File:
-        """Return the open file of a descriptor that somebody else has opened at `place`."""
+        """Return the open file of a descriptor that the caller has opened at `system_path`."""
         raise NotImplementedError
 
     def free(self) -> int:

@@ -126,7 +126,7 @@ class Direct:
                 return False
             descriptor, path = found[0]
         else:
-            known = self._files.place(segment.path) if write.start == 0 else None
+            known = self._files.system_path(segment.path) if write.start == 0 else None
             if known is None:
                 return False
             path = self.creates[place] = known
