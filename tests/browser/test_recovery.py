@@ -136,6 +136,27 @@ def _opened(browser: Browser, port: int, flags: tuple[str, ...]) -> Iterator[Win
         yield opened
 
 
+_GO_AT_ONCE = """
+new MutationObserver((_, observer) => {
+  if (!document.getElementById("pages")) return;
+  observer.disconnect();
+  location.hash = "#/queues";
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}).observe(document, {childList: true, subtree: true});
+"""
+"""Go on as soon as the navigation is drawn, before the page is painted and its effects run."""
+
+
+def test_a_page_that_is_asked_for_while_another_is_drawn_is_shown(
+    browser: Browser, alone: Site
+) -> None:
+    with window(browser, alone.base) as opened:
+        opened.page.add_init_script(_GO_AT_ONCE)
+        opened.enter()
+        expect(opened.page.locator("h1")).to_have_text("Queues")
+        assert opened.complaints == []
+
+
 def test_a_choice_stays_when_the_names_that_it_has_change(browser: Browser, alone: Site) -> None:
     alone.api.done("PUT", "/api/vhosts/first", {})
     with window(browser, alone.base) as opened:

@@ -19,6 +19,11 @@ export function store(value) {
 
 export function useStore(shared) {
   const [, redraw] = useReducer((count) => count + 1, 0);
-  useEffect(() => shared.subscribe(redraw), [shared]);
-  return shared.get();
+  const value = shared.get();
+  useEffect(() => {
+    // Effects run after the page is painted: the value may have changed since it was drawn.
+    if (shared.get() !== value) redraw();
+    return shared.subscribe(redraw);
+  }, [shared]);
+  return value;
 }
