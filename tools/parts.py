@@ -13,7 +13,8 @@ empty argument between two of them waits for everything before it:
 Of lines beside each other the last one prints as it goes. What a part of another one says is kept
 and printed when that part is over, so that no two are mixed.
 
-Every part runs, whatever becomes of the others; it fails when one of them did.
+Every part runs, whatever becomes of the others; it fails when one of them did. What pytest says of
+the failures is printed once more at the end, after the output of everything else.
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import IO
+
+_FAILURES = (" FAILURES ", " ERRORS ")
+"""In the lines that pytest draws over what failed."""
+_READ_BYTES = 65_536
+_MAX_LINES = 300
+"""As much of a part's output is repeated, its last lines."""
 
 
 @dataclass
@@ -38,12 +46,12 @@ class Run:
 
     Attributes:
         seconds: how long the parts took that are over, in the order in which they began.
-        failed: those that did not succeed.
+        failed: those that did not succeed, with their output.
     """
 
     make: list[str]
     seconds: dict[str, float | None] = field(default_factory=dict)
-    failed: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)
 
     def lines(self, lines: list[list[str]]) -> None:
         """Run lines of parts beside each other."""
@@ -58,21 +66,44 @@ class Run:
     def _line(self, parts: list[str], kept: bool) -> None:
         for part in parts:
             begin = time.monotonic()
-            if not (self._said_at_the_end(part) if kept else self._said_at_once(part)):
-                self.failed.add(part)
+            with tempfile.TemporaryFile() as output:
+                code = self._run(part, output, kept)
+                output.seek(0)
+                said = output.read().decode(errors="replace")
+            if kept:
+                print(f"\n== {part}\n{said}", end="", flush=True)
+            if code:
+                self.failed[part] = said
             self.seconds[part] = time.monotonic() - begin
 
-    def _said_at_once(self, part: str) -> bool:
-        return subprocess.run([*self.make, part], check=False).returncode == 0
+    def _run(self, part: str, output: IO[bytes], kept: bool) -> int:
+        """Run a part, collect its output, print it as it comes unless it is kept; the exit code."""
+        command = [*self.make, part]
+        if kept:
+            return subprocess.run(
+                command, stdout=output, stderr=subprocess.STDOUT, check=False
+            ).returncode
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
+        ) as process:
+            assert process.stdout is not None
+            while data := process.stdout.read(_READ_BYTES):
+                output.write(data)
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
+        return process.returncode
 
-    def _said_at_the_end(self, part: str) -> bool:
-        with tempfile.TemporaryFile() as output:
-            command = [*self.make, part]
-            done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
-            output.seek(0)
-            said = output.read().decode(errors="replace")
-        print(f"\n== {part}\n{said}", end="", flush=True)
-        return done.returncode == 0
+    def failures(self) -> Iterable[str]:
+        """What was said of each failure; of a part that is not pytest's, its last lines."""
+        for part, said in self.failed.items():
+            lines = said.splitlines()
+            begins = [
+                at
+                for at, line in enumerate(lines)
+                if line.startswith("==") and line.strip("=") in _FAILURES
+            ]
+            yield f"\n== {part}, failed"
+            yield from lines[begins[0] if begins else 0 :][-_MAX_LINES:]
 
     def report(self) -> Iterable[str]:
         """A line for each part."""
@@ -92,6 +123,8 @@ def main(arguments: list[str]) -> int:
     run = Run(shlex.split(arguments[0]))
     for lines in together(arguments[1:]):
         run.lines(lines)
+    for line in run.failures():
+        print(line, flush=True)
     print("\n".join(run.report()), file=sys.stderr)
     return 1 if run.failed else 0
 

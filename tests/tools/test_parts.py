@@ -75,3 +75,18 @@ def test_what_fails_keeps_nothing_from_running_and_is_named(make: str) -> None:
     assert done.returncode == 1
     said = re.sub(r"\d+ s", "N s", done.stderr)
     assert said == "wrong: N s, failed\nb: N s\nx: N s\nalone: N s\n"
+
+
+def test_what_failed_is_printed_once_more_at_the_end(make: str) -> None:
+    for lines in (("wrong", "x"), ("x", "wrong")):
+        done = parts(make, *lines, "", "alone")
+        assert done.stdout.count("wrong 0\nwrong 1\nwrong 2\n") == 2
+        assert done.stdout.endswith("\n== wrong, failed\nwrong 0\nwrong 1\nwrong 2\n")
+
+
+def test_of_what_pytest_says_only_the_failures_are_repeated(tmp_path: Path) -> None:
+    (tmp_path / "make.py").write_text(
+        "print('before', '===== FAILURES =====', 'what failed', sep='\\n'); raise SystemExit(1)"
+    )
+    done = parts(f"{sys.executable} {tmp_path / 'make.py'}", "part")
+    assert done.stdout.endswith("\n== part, failed\n===== FAILURES =====\nwhat failed\n")
