@@ -18,6 +18,7 @@ from random import Random
 import pytest
 
 from tests.counts import VARIABLE
+from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
@@ -34,7 +35,8 @@ LIVES_TOGETHER = 10
 SYNCS = ("fdatasync", "fsync", "syncfs")
 KINDS = ("write", "pwrite64", *SYNCS, strace.RENAMES, "unlink", "ftruncate", "mkdir")
 KILLED = -signal.SIGKILL
-_SECONDS, _MAX_SECONDS, _LONGER = 0.3, 10.0, 1.25
+_CONFIRMS, _MAX_CONFIRMS, _MORE = 6_000, 100_000, 1.25
+"""A life ends after so many confirms: on any machine it has about as many calls."""
 _FLAGS = ("--segment-bytes", "65536")
 _LINE = re.compile(r"^(\d+) +(\w+)\(", re.MULTILINE)
 
@@ -48,12 +50,12 @@ class Points:
         rng: chooses the points.
         tries: by kind, how many points were chosen; the next is of a kind with the fewest.
         reached: by kind, how many of them were reached. Both are added to.
-        seconds: how long clients work in a life that does not reach its point.
+        confirms: how many messages are confirmed in a life that does not reach its point.
 
     Attributes:
         early: how many lives ended before the broker was ready.
         lives: how many there were.
-        seconds: what it has become: more where points were not reached.
+        confirms: what it has become: more where points were not reached.
     """
 
     def __init__(
@@ -63,10 +65,10 @@ class Points:
         rng: Random,
         tries: Counter[str],
         reached: Counter[str],
-        seconds: float = _SECONDS,
+        confirms: float = _CONFIRMS,
     ):
         self.early = self.lives = 0
-        self.seconds = seconds
+        self.confirms = confirms
         self._data_dir = data_dir
         self._trace = data_dir.with_suffix(".trace")
         self._counts = counts
@@ -83,8 +85,15 @@ class Points:
                     self._load.declare(broker.port)
                 except ConnectionError:
                     return False
-                end_at = time.monotonic() + self.seconds
-                self._load.run(broker.port, end_at, lambda: kill(broker))
+                confirmed = self._load.accounts.confirmed
+                enough = len(confirmed) + self.confirms
+                end_at = time.monotonic() + SECONDS
+                self._load.run(
+                    broker.port,
+                    end_at,
+                    lambda: kill(broker),
+                    until=lambda: len(confirmed) >= enough,
+                )
                 assert "Traceback" not in broker.log, broker.log
         except DidNotStart as error:
             if error.code != KILLED:
@@ -93,7 +102,7 @@ class Points:
         return False
 
     def count(self) -> Counter[str]:
-        """One life that ends by the clock: what its busiest thread calls how often."""
+        """One life that reaches no point: what its busiest thread calls how often."""
         everything = ",".join(KINDS)
         self._live(strace.log_to(strace.kill_at(everything, strace.MAX), self._trace))
         threads = Counter(_LINE.findall(self._trace.read_text()))
@@ -118,8 +127,8 @@ class Points:
         if max(threads.values(), default=0) >= number:
             self._reached[kind] += 1
         else:
-            # The machine may have become slower since calls were counted.
-            self.seconds = min(self.seconds * _LONGER, _MAX_SECONDS)
+            # A machine that has become slower writes more at a time, with fewer calls.
+            self.confirms = min(self.confirms * _MORE, _MAX_CONFIRMS)
 
     def end(self, where: str) -> tuple[int, int]:
         """Drain and judge; how many messages were sent, and confirmed."""
@@ -131,7 +140,7 @@ class Points:
 
 
 def _play_all(directory: Path, seed: int, points: int, counted: Callable[[str], None]) -> None:
-    """Lives until so many have ended at their points; some end by the clock before."""
+    """Lives until so many have ended at their points; some end before."""
     begin = time.monotonic()
     rng = Random(seed)
     scout = Points(directory / "scout", (Counter(), Counter()), rng, Counter(), Counter())
@@ -140,19 +149,19 @@ def _play_all(directory: Path, seed: int, points: int, counted: Callable[[str], 
     tries: Counter[str] = Counter()
     reached: Counter[str] = Counter()
     early = lives = sent = confirmed = 0
-    seconds = _SECONDS
+    confirms: float = _CONFIRMS
 
     def enough() -> bool:
         return reached.total() >= points and made <= reached.keys()
 
     while not enough():
-        assert lives < points * 6, f"few points were reached: {reached}"
-        play = Points(directory / str(lives), counts, rng, tries, reached, seconds)
+        assert lives < points * 6, f"few points were reached: {reached} of {tries}, by {counts}"
+        play = Points(directory / str(lives), counts, rng, tries, reached, confirms)
         while play.lives < LIVES_TOGETHER and not enough():
             play.play()
         totals = play.end(f"{VARIABLE}={seed}")
         sent, confirmed = sent + totals[0], confirmed + totals[1]
-        seconds = play.seconds
+        confirms = play.confirms
         early += play.early
         lives += play.lives
     kinds = ", ".join(f"{count} {kind.split(',')[0]}" for kind, count in reached.most_common())
