@@ -883,6 +883,12 @@ STAGE_FILE_BYTES = 67_108_864
 """Size from which staged pieces continue in another file (64 MiB): removing takes long."""
 STAGE_SWEEP_BYTES = 2_097_152
 """Bytes of such a file that are removed in one turn (2 MiB)."""
+STAGE_SPARE_BYTES = 268_435_456
+"""Bytes of files of committed batches that are kept for the next batches (256 MiB)."""
+STAGE_SPARE_SHARE = 0.125
+"""Most of the available space that such files may take."""
+STAGE_SPARE_SECONDS = 60
+"""Time after which they are removed if no batch has used one."""
 STAGE_USER_SHARE = 0.5
 """Default part of the available space that one user may stage, see `stage_user_limit`."""
 STAGE_VHOST_SHARE = 0.75

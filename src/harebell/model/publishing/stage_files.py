@@ -14,8 +14,9 @@ A file has pieces of one batch, each with a header:
     piece   `size` bytes
 
 The header is written after its piece, so a killed process leaves no header without its piece.
-Nothing is synced: the commit of the batch checks the pieces and reports those lost in a power
-failure.
+Behind the last piece are zeros, as the file may have been another batch's before, and have headers
+and pieces of that there (`spare_files.py`). Nothing is synced: the commit of the batch checks the
+pieces and reports those lost in a power failure.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import STAGED, Key, text_at, texts
 
 _MAGIC = b"HBSP"
+_NO_MAGIC = bytes(len(_MAGIC))
 _HEAD = Struct("<4sII")
 _FIELDS = Struct("<QIQIQQI")
 _TEXTS = 4
@@ -95,9 +97,20 @@ def write_piece(
     fields = _FIELDS.pack(batch, *attempt, number, piece.rows, len(data), piece.check)
     fields += texts(key.vhost, key.user, key.name, piece.columns)
     header = _HEAD.pack(_MAGIC, len(fields), crc32c(fields)) + fields
-    _write(file, data, at + len(header))
+    start = at + len(header)
+    _write(file, _NO_MAGIC, start + len(data))
+    _write(file, data, start)
     _write(file, header, at)
-    return at + len(header)
+    return start
+
+
+def forget_pieces(file: File) -> None:
+    """Overwrite the beginning, so that the file has no pieces any more.
+
+    Raises:
+        OSError: the write failed.
+    """
+    _write(file, _NO_MAGIC, 0)
 
 
 def pieces_of(file: File) -> Iterator[Found]:

@@ -3,7 +3,8 @@
 A batch belongs to a publisher and has a number. Its parts are written by tasks that may fail and be
 retried, so attempts are kept apart, and the commit names the attempts that count. A batch has files
 of its own. A start reads them, so a batch survives the end of the process, but nothing is synced:
-after a power failure the commit reports what is missing.
+after a power failure the commit reports what is missing. The files of a committed batch are used
+again (`spare_files.py`).
 
     stages/0     piece | piece | piece ...        stages/1     piece ...
 
@@ -34,6 +35,7 @@ from harebell.base.ports import File, Files
 from harebell.base.timers import Timers
 from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import Key
+from harebell.model.publishing.spare_files import SpareFiles
 from harebell.model.publishing.stage_files import Attempt, Piece, pieces_of, write_piece
 
 DIRECTORY = "stages"
@@ -115,6 +117,7 @@ class Stages:
         self._byte_count = 0
         self._made = 0
         self._gone: deque[str] = deque()
+        self._spares = SpareFiles(files, clock, timers, self._remove)
         # Connections that stage, by publisher, and since when a publisher has none.
         self._present: dict[Key, set[object]] = {}
         self._left: dict[Key, int] = {}
@@ -150,6 +153,9 @@ class Stages:
                 if first is None or found.batch < first:
                     break
                 place = (found.key, found.batch)
+                if staged is not None and place != (staged.key, staged.number):
+                    # Of a batch that had the file before, after a power failure.
+                    break
                 if staged is None:
                     staged = self._batches.setdefault(place, StagedBatch(*place))
                     staged.touched = self._clock.steady
@@ -213,6 +219,7 @@ class Stages:
         """Set whether disk space is low; return it."""
         if low and not self.low:
             self._timer.set_earlier(self._clock.steady)
+            self._spares.remove_all()
         self.low = low
         return low
 
@@ -302,7 +309,8 @@ class Stages:
 
     def _add_file(self, staged: StagedBatch) -> None:
         path = f"{DIRECTORY}/{self._made}"
-        staged.files.append(self._files.open(path, create=True))
+        file = self._spares.take(path) or self._files.open(path, create=True)
+        staged.files.append(file)
         staged.paths.append(path)
         staged.size = 0
         self._made += 1
@@ -387,9 +395,7 @@ class Stages:
         if staged.committing:
             text = f"{_named(key, batch)} is being committed: it cannot be dropped any more"
             raise Refusal(ErrorKind.RESOURCE_LOCKED, text)
-        del self._batches[key, batch]
-        self._byte_count -= staged.byte_count
-        for file, path in zip(staged.files, staged.paths, strict=True):
+        for file, path in self._taken_out(staged):
             file.close()
             self._gone.append(path)
         self._sweep()
@@ -409,8 +415,15 @@ class Stages:
         return rows
 
     def drop_below(self, key: Key, batch: int) -> None:
-        """Drop a committed batch and those before it."""
-        self._drop_where(lambda known, number: known == key and number < batch)
+        """Drop a committed batch and those before it; their files are used again."""
+        committed = [
+            staged
+            for (known, number), staged in self._batches.items()
+            if known == key and number < batch and not staged.committing
+        ]
+        for staged in committed:
+            for file, path in self._taken_out(staged):
+                self._spares.keep(file, path, self.room.floor)
 
     def drop_all(self, key: Key) -> None:
         """Drop all batches of a publisher."""
@@ -424,6 +437,16 @@ class Stages:
         for (key, number), staged in list(self._batches.items()):
             if wanted(key, number) and not staged.committing:
                 self.drop(key, number)
+
+    def _taken_out(self, staged: StagedBatch) -> Iterable[tuple[File, str]]:
+        """Forget a batch; return its files with their paths."""
+        del self._batches[staged.key, staged.number]
+        self._byte_count -= staged.byte_count
+        return zip(staged.files, staged.paths, strict=True)
+
+    def _remove(self, path: str) -> None:
+        self._gone.append(path)
+        self._sweep()
 
     def _sweep(self) -> None:
         """Remove files in pieces over several turns: freeing a large file at once takes long."""
@@ -479,7 +502,7 @@ class Stages:
                 f"{cannot}: {free} bytes of the disk are free, and disk_free_limit is {floor}; "
                 "make room, or drop what is staged and not wanted (`harebell stages list`)"
             )
-        room = self._byte_count + free - floor
+        room = self._byte_count + self._spares.byte_count + free - floor
         for whose, setting, own, share, mine in (
             (f"user '{key.user}'", "user", self.room.user, STAGE_USER_SHARE, _user_of),
             (f"vhost '{key.vhost}'", "vhost", self.room.vhost, STAGE_VHOST_SHARE, _vhost_of),

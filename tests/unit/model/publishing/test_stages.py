@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,17 @@ from harebell.base.limits import (
     STAGE_KEEP_SECONDS,
     STAGE_LEFT_LOW_SECONDS,
     STAGE_LEFT_SECONDS,
+    STAGE_SPARE_SECONDS,
 )
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import Files
 from harebell.base.timers import Timers
 from harebell.kernels.records import crc32c
-from harebell.model.publishing import stages
+from harebell.model.publishing import spare_files, stages
 from harebell.model.publishing.publishers import STAGED, Key
 from harebell.model.publishing.stage_files import Piece
 from harebell.model.publishing.stages import DIRECTORY, Room, Stages
-from tests.sim.disk import SimDisk
+from tests.sim.disk import PowerCut, SimDisk
 
 KEY = Key(STAGED, "/", "guest", "p")
 
@@ -84,6 +87,7 @@ def test_nothing_is_left_on_disk_of_what_was_dropped(area: Area) -> None:
     assert area.stages.drop(KEY, 0) == 0
     area.stages.drop_below(KEY, 2)
     assert len(area.stages) == 1
+    area.pass_time(STAGE_SPARE_SECONDS)
     assert len(area.files.names(DIRECTORY)) == 1
     area.append(b"x", key=KEY._replace(name="q"))
     area.stages.drop_all(KEY)
@@ -142,7 +146,8 @@ def test_a_piece_that_a_start_finds_damaged_is_named_by_the_commit(
     (name,) = files.names(DIRECTORY)
     file = files.open(f"{DIRECTORY}/{name}")
     if damage == "cut":
-        file.truncate(file.size() - 1)
+        # The zeros behind the piece, and a byte of it.
+        file.truncate(file.size() - 5)
     elif damage == "header":
         file.write_at(b"?", file.size() - 10)
     else:
@@ -251,7 +256,151 @@ def test_a_large_file_goes_piece_by_piece_turn_by_turn(
         sizes.append(file.size())
         file.close()
         area.pass_time(0)
-    assert sizes == [56, 26]
+    assert sizes == [60, 30]
+
+
+def test_the_file_of_a_committed_batch_is_used_by_the_next_one(area: Area, files: Files) -> None:
+    for number in range(3):
+        area.append(b"0 of %d" % number, number=number)
+    for batch in range(1, 5):
+        area.stages.drop_below(KEY, batch)
+        assert len(files.names(DIRECTORY)) == 1
+        area.append(b"1 of %d" % batch, batch=batch)
+    assert area.read((0, 1, 1), batch=4) == [(0, b"1 of 4")]
+    assert len(files.names(DIRECTORY)) == 1
+    again = Area(files)
+    # Also if the publisher is forgotten and there once more.
+    again.stages.restore(lambda _: 0)
+    assert [(each.number, each.rows) for each in again.stages.all()] == [(4, 1)]
+    assert again.append(b"2 of 4", batch=4, number=1) == (2, 12)
+    assert again.read((0, 1, 2), batch=4) == [(0, b"1 of 4"), (0, b"2 of 4")]
+
+
+def test_a_file_that_no_batch_uses_is_removed_after_a_moment_or_at_a_start(
+    area: Area, files: Files
+) -> None:
+    area.append(b"one")
+    area.stages.drop_below(KEY, 1)
+    area.pass_time(STAGE_SPARE_SECONDS - 1)
+    area.append(b"two", batch=1)
+    area.stages.drop_below(KEY, 2)
+    area.pass_time(STAGE_SPARE_SECONDS - 1)
+    assert len(files.names(DIRECTORY)) == 1
+    area.pass_time(1)
+    assert files.names(DIRECTORY) == []
+    area.append(b"three", batch=2)
+    area.stages.drop_below(KEY, 3)
+    assert len(files.names(DIRECTORY)) == 1
+    again = Area(files)
+    again.stages.restore(lambda _: 0)
+    assert (len(again.stages), files.names(DIRECTORY)) == (0, [])
+
+
+def test_files_are_kept_for_the_next_batch_where_there_is_much_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = SimDisk(capacity=100_000)
+    area = Area(disk)
+    area.append(bytes(11_000))
+    area.stages.drop_below(KEY, 1)
+    assert len(disk.names(DIRECTORY)) == 1
+    area.stages.set_low(True)
+    assert disk.names(DIRECTORY) == []
+    area.append(bytes(12_000), batch=1)
+    area.stages.drop_below(KEY, 2)
+    assert disk.names(DIRECTORY) == []
+    monkeypatch.setattr(spare_files, "STAGE_SPARE_BYTES", 1_000)
+    for batch, size in ((2, 400), (3, 400), (4, 1_000)):
+        area.append(bytes(size), batch=batch)
+    area.stages.drop_below(KEY, 5)
+    assert len(disk.names(DIRECTORY)) == 2
+
+
+def _with_a_file_of_another_batch() -> tuple[SimDisk, Area]:
+    disk = SimDisk()
+    area = Area(disk)
+    for number in range(3):
+        area.append(b"old%d" % number, number=number)
+    area.stages.drop_below(KEY, 1)
+    return disk, area
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_a_process_that_is_killed_leaves_no_piece_of_the_batch_that_had_the_file_before(
+    batch: int,
+) -> None:
+    # The batch has the number of the one before if its publisher was forgotten meanwhile.
+    found = set()
+    for killed_at in range(1, 30):
+        disk, area = _with_a_file_of_another_batch()
+        at = disk.operations + killed_at
+
+        def kill(operation: int, _kind: str, _path: str, at: int = at) -> None:
+            if operation == at:
+                raise PowerCut
+
+        disk.hook = kill
+        acknowledged = 0
+        with contextlib.suppress(PowerCut):
+            for number in range(3):
+                area.append(b"new%d" % number, batch=batch, number=number)
+                acknowledged += 1
+        disk.hook = None
+        again = Area(disk)
+        again.stages.restore(lambda _: 0)
+        rows = [(each.number, each.rows) for each in again.stages.all()]
+        assert rows in ([], [(batch, 1)], [(batch, 2)], [(batch, 3)])
+        count = rows[0][1] if rows else 0
+        assert count >= acknowledged
+        data = [each for _, each in again.read((0, 1, count), batch=batch)] if count else []
+        assert data == [b"new%d" % number for number in range(count)]
+        found.add(count)
+    assert found == {0, 1, 2, 3}
+
+
+def test_after_a_power_failure_no_piece_of_the_batch_that_had_the_file_before_counts() -> None:
+    found = set()
+    for seed in range(1_000):
+        rng = random.Random(seed)
+        disk, area = _with_a_file_of_another_batch()
+        for name in disk.names(DIRECTORY):
+            if rng.random() < 0.8:
+                disk.open(f"{DIRECTORY}/{name}").sync()
+                disk.sync_directory(DIRECTORY)
+                disk.sync_directory("")
+        for number in range(rng.randrange(4)):
+            area.append(b"new%d" % number, batch=1, number=number)
+        disk = disk.crash(rng)
+        again = Area(disk)
+        again.stages.restore(lambda _: 1)
+        rows = [(each.number, each.rows) for each in again.stages.all()]
+        assert rows in ([], [(1, 1)], [(1, 2)], [(1, 3)])
+        _check_that_pieces_are_whole_or_damaged(again)
+        found.add(rows[0][1] if rows else 0)
+    assert found == {0, 1, 2, 3}
+
+
+def test_after_a_power_failure_no_batch_has_pieces_of_another() -> None:
+    # The publisher was forgotten meanwhile: the old batch may be there again, and expires.
+    found = set()
+    for seed in range(1_000):
+        rng = random.Random(seed)
+        disk, area = _with_a_file_of_another_batch()
+        for number in range(rng.randrange(4)):
+            area.append(b"new%d" % number, batch=1, number=number)
+        again = Area(disk.crash(rng))
+        again.stages.restore(lambda _: 0)
+        _check_that_pieces_are_whole_or_damaged(again)
+        found.update(each.number for each in again.stages.all())
+    assert found == {0, 1}
+
+
+def _check_that_pieces_are_whole_or_damaged(area: Area) -> None:
+    for staged in area.stages.all():
+        for number, piece in enumerate(staged.pieces[0, 1]):
+            with contextlib.suppress(Refusal):
+                data = area.stages.read(KEY, staged.number, piece)
+                assert data == (b"old%d", b"new%d")[staged.number] % number
 
 
 @pytest.mark.parametrize(
