@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -13,6 +14,7 @@ import pytest
 
 from harebell.client import blocking
 from harebell.client.errors import AMQPError
+from tests.patience import SECONDS
 from tests.robustness.lives import life
 
 LIVES = 4
@@ -37,6 +39,14 @@ def _publish(url: str, first: int, confirmed: list[int]) -> None:
             number += 1
 
 
+def _kill_later(pid: int, confirmed: list[int], enough: int, seconds: float) -> None:
+    """Kill a broker some time after it has confirmed enough, however long that takes."""
+    while len(confirmed) < enough:
+        time.sleep(0.01)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGKILL)
+
+
 def _found(url: str) -> list[int]:
     """The numbers of all messages, each of which is whole."""
     numbers = []
@@ -44,7 +54,7 @@ def _found(url: str) -> list[int]:
         channel = connection.channel()
         channel.declare_queue("large", durable=True)
         left = channel.declare_queue("large", durable=True).message_count
-        for message in channel.consume("large", prefetch=2, timeout=10) if left else ():
+        for message in channel.consume("large", prefetch=2, timeout=SECONDS) if left else ():
             number = int.from_bytes(message.body[:8])
             assert message.body == _body(number), f"message {number} is not what was published"
             numbers.append(number)
@@ -69,9 +79,8 @@ def _lives(directory: Path, seed: int, lives: int) -> None:
             found += _found(url)
             assert set(confirmed) <= set(found)
             assert found == sorted(found)
-            timer = threading.Timer(rng.uniform(0.2, 1.5), os.kill, (broker.pid, signal.SIGKILL))
-            timer.daemon = True
-            timer.start()
+            words = (broker.pid, confirmed, len(confirmed) + 2, rng.uniform(0.0, 1.0))
+            threading.Thread(target=_kill_later, args=words, daemon=True).start()
             _publish(url, max([*confirmed, *found], default=-1) + 1, confirmed)
             broker.process.wait(60)
     with life(directory) as broker:

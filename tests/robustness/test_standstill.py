@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import aio_pika
 import pika
@@ -18,7 +19,7 @@ import pytest
 from harebell.client.blocking import connect
 from harebell.client.url import VERSIONS
 from tests.patience import eventually
-from tests.running import RunningBroker, running_broker
+from tests.running import RunningBroker, asked, running_broker
 from tests.unit.server.listening import talk
 
 BEAT_SECONDS = 1
@@ -78,10 +79,20 @@ def test_pika_and_aio_pika_are_not_cut_as_the_broker_stood_still(broker: Running
     blocking.close()
 
 
-def test_a_handshake_goes_on_after_the_broker_stood_still() -> None:
-    with running_broker("--handshake-timeout-seconds", "2") as broker:
+def allow_handshakes(broker: RunningBroker, config: Path, seconds: int) -> None:
+    """Let a broker cut those that have not logged in after so many seconds."""
+    config.write_text(f"handshake_timeout_seconds = {seconds}\n")
+    done = asked(broker, "config", "reload")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_handshake_goes_on_after_the_broker_stood_still(tmp_path: Path) -> None:
+    config = tmp_path / "harebell.toml"
+    config.write_text("")
+    with running_broker("--config", str(config)) as broker:
         opened = talk(broker.port)
         slow = pika.ConnectionParameters("127.0.0.1", broker.port, socket_timeout=30)
+        allow_handshakes(broker, config, 2)
         os.kill(broker.process.pid, signal.SIGSTOP)
         try:
             # It is accepted by the system, and its header lies in the socket meanwhile.
@@ -91,6 +102,10 @@ def test_a_handshake_goes_on_after_the_broker_stood_still() -> None:
         finally:
             os.kill(broker.process.pid, signal.SIGCONT)
         assert early.recv(4) != b""
+        assert "timed out" not in broker.log
+        early.close()
+        # A client that stands still itself is not what is tried.
+        allow_handshakes(broker, config, 600)
         pika.BlockingConnection(slow).close()
         assert "timed out" not in broker.log
         opened.open_channel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ class WebService(LocalServer):
         asked: the questions: method, path, parameters.
         answer: what is answered to everything, with its status code; None to decide.
         delay: seconds before an answer.
+        may_answer: while it is not set, questions stay without an answer.
     """
 
     def __init__(self) -> None:
@@ -30,6 +32,8 @@ class WebService(LocalServer):
         self.asked: list[tuple[str, str, Fields]] = []
         self.answer: tuple[int, str] | None = None
         self.delay = 0.0
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         service = self
 
         class Handler(QuietHandler, BaseHTTPRequestHandler):
@@ -47,6 +51,7 @@ class WebService(LocalServer):
                 fields = dict(parse_qsl(query, keep_blank_values=True))
                 service.asked.append((self.command, path, fields))
                 time.sleep(service.delay)
+                service.may_answer.wait()
                 status, text = service.answer or (200, service.decided(path, fields))
                 self.answer(status, text)
 

@@ -252,14 +252,14 @@ async def rest(reader: asyncio.StreamReader) -> bytes:
 def test_who_does_not_finish_the_handshake_is_cut_in_time(
     certificates: Path, encrypted: bool, sent: bytes, loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link, "LINK_SECONDS", 0.3)
-
     async def play() -> None:
         async with port(certificates if encrypted else None) as there:
-            reader, writer = await asyncio.open_connection("127.0.0.1", there.listener.port)
-            writer.write(sent)
-            async with asyncio.timeout(60):
-                await rest(reader)
+            with monkeypatch.context() as patch:
+                patch.setattr(link, "LINK_SECONDS", 0.3)
+                reader, writer = await asyncio.open_connection("127.0.0.1", there.listener.port)
+                writer.write(sent)
+                async with asyncio.timeout(60):
+                    await rest(reader)
             writer.close()
             await there.logged("handshake")
             assert await talk(there.address) == b"hello"
@@ -281,6 +281,8 @@ def test_a_plain_caller_gets_nothing_from_a_port_with_tls(certificates: Path) ->
 
 def test_strangers_in_their_handshakes_keep_no_broker_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "LINK_HANDSHAKES", 3)
+    monkeypatch.setattr(link, "LINK_SECONDS", 600.0)
+    monkeypatch.setattr(link, "LINK_YOUNG_SECONDS", 600.0)
 
     async def play() -> None:
         async with port() as there:
@@ -291,7 +293,6 @@ def test_strangers_in_their_handshakes_keep_no_broker_out(monkeypatch: pytest.Mo
                 assert await asyncio.to_thread(silent[-1].recv, 100)
             with pytest.raises(LinkError):
                 await talk(there.address)
-            await asyncio.sleep(limits.LINK_YOUNG_SECONDS)
             monkeypatch.setattr(link, "LINK_YOUNG_SECONDS", 0.0)
             # Brokers are let in now, and one line says what strangers do.
             for number in range(3):

@@ -12,6 +12,7 @@ from harebell.auth.users import User, Users
 from harebell.base.limits import CLUSTER_USERS_PER_TURN
 from harebell.server.cluster import users_copy
 from harebell.server.cluster.users_copy import UsersCopy, written
+from tests.patience import SECONDS
 
 MANY = 5_000
 
@@ -92,7 +93,7 @@ def test_a_copy_that_fails_is_made_again_without_another_change(
         copy = UsersCopy(users_of("a"), write)
         with pytest.raises(OSError, match="away"):
             await copy.renew()
-        async with asyncio.timeout(10.0):
+        async with asyncio.timeout(SECONDS):
             while len(texts) < 4:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
@@ -105,18 +106,30 @@ def test_a_copy_that_fails_is_made_again_without_another_change(
 def test_a_copy_for_which_nobody_waits_any_more_is_not_overtaken() -> None:
     done: list[int] = []
 
-    async def write(text: str) -> None:
-        count = len(msgspec.json.decode(text))
-        await asyncio.sleep(0.2 if count == 1 else 0)
-        done.append(count)
-
     async def run() -> None:
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def write(text: str) -> None:
+            begun.set()
+            count = len(msgspec.json.decode(text))
+            if count == 1:
+                await may_end.wait()
+            done.append(count)
+
         users = users_of("a")
         copy = UsersCopy(users, write)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(copy.renew(), 0.05)
+        waiting = asyncio.create_task(copy.renew())
+        await begun.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
         users.put(User("b", ""))
-        await copy.renew()
+        later = asyncio.create_task(copy.renew())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert done == []
+        may_end.set()
+        await later
 
     asyncio.run(run())
     assert done == [1, 2]

@@ -523,8 +523,8 @@ async def test_a_batch_waits_for_a_window_of_messages_longer_than_a_commit_takes
         s.urge()
         await s.until(lambda: s.commit.done == 1)
         s.commit.records = 1
-        s.urge()
         began = time.monotonic()
+        s.urge()
         await s.until(lambda: len(s.commit.batches) == 2)
         assert time.monotonic() - began > 0.1
         await s.flusher.stop()

@@ -18,7 +18,7 @@ from harebell.server.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from tests.interop.client.certificates import make_certificates
 from tests.patience import eventually
-from tests.running import DidNotStart, RunningBroker, running_broker
+from tests.running import DidNotStart, RunningBroker, asked, running_broker
 from tests.unit.server.listening import SECONDS, Talker, talk
 
 
@@ -93,13 +93,18 @@ def half_hello() -> bytes:
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("beginning", [b"", half_hello()], ids=["nothing", "half a hello"])
 def test_a_handshake_that_is_not_finished_is_cut_in_time(
-    made: Path, loop: str, beginning: bytes
+    made: Path, loop: str, beginning: bytes, tmp_path: Path
 ) -> None:
-    wanted = flags(made, "--handshake-timeout-seconds", "1", "--loop", loop)
+    config = tmp_path / "harebell.toml"
+    config.write_text("handshake_timeout_seconds = 1\n")
+    wanted = flags(made, "--config", str(config), "--loop", loop)
     with running_broker(*wanted) as broker, plain_socket(broker) as slow:
         slow.sendall(beginning)
         assert slow.recv(1) == b""
         assert eventually(lambda: "{handshake_timeout,header}" in broker.log), broker.log
+        # Our own handshake may take longer.
+        config.write_text("handshake_timeout_seconds = 600\n")
+        assert asked(broker, "config", "reload").returncode == 0
         Talker(encrypted(broker)).log_in()
         assert "Traceback" not in broker.log
 

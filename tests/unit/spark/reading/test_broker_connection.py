@@ -12,19 +12,23 @@ from harebell.client.url import URL
 from harebell.spark.reading.broker_connection import BrokerConnection, turned_away
 from tests.running import asked, running_broker
 
+PATIENCE = 240.0
+"""Seconds that a query waits for a broker that is away."""
+
 
 def test_a_deleted_virtual_host_ends_a_query_at_once() -> None:
     with running_broker() as broker:
         allow = ("permissions", "set", "guest", ".*", ".*", ".*", "--vhost", "gone")
         for words in (("vhosts", "add", "gone"), allow):
             assert asked(broker, *words).returncode == 0
-        connection = BrokerConnection(replace(URL.parse(broker.url), vhost="gone"), 30.0, "a query")
+        url = replace(URL.parse(broker.url), vhost="gone")
+        connection = BrokerConnection(url, PATIENCE, "a query")
         connection.call(lambda channel: channel.declare_queue("orders"))
         assert asked(broker, "vhosts", "delete", "gone").returncode == 0
         begun = time.monotonic()
         with pytest.raises(NotAllowed, match="vhost gone not found"):
             connection.call(lambda channel: channel.declare_queue("orders", passive=True))
-        assert time.monotonic() - begun < 10.0
+        assert time.monotonic() - begun < PATIENCE / 2
 
 
 def test_any_other_refusal_of_a_known_user_is_no_reason_to_end() -> None:
