@@ -737,6 +737,8 @@ STORAGE_LEASE_MIN_MS = 500
 """The shortest such lease: a commit has to fit in a quarter of it."""
 STORAGE_LEASE_MAX_MS = 300_000
 """The longest: five minutes."""
+KEEPALIVES_MAX = 127
+"""The most unanswered keepalives that Linux lets a socket wait for (MAX_TCP_KEEPCNT)."""
 STORAGE_STORES = 64
 """The most stores of a cluster: each is a process on every machine."""
 COMPRESS_MIN_BYTES = 4_096

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
+from harebell.base.limits import KEEPALIVES_MAX
 from harebell.server.postgresql.host_order import HostOrder, parameters_of
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Database:
                 target_session_attrs="read-write",
                 keepalives_idle=1,
                 keepalives_interval=1,
-                keepalives_count=max(2, self.lease_ms // _MS),
+                keepalives_count=min(max(2, self.lease_ms // _MS), KEEPALIVES_MAX),
                 tcp_user_timeout=self.lease_ms,
             )
         except psycopg.ProgrammingError as error:
