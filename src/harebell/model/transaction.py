@@ -15,7 +15,7 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
-from harebell.base.slices import Slices
+from harebell.base.slices import Slices, at_once
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.features.limits import Incoming
 
@@ -79,6 +79,24 @@ def pinned(commit: Commit, slices: Slices[T]) -> Slices[T]:
         commit.unpin()
 
 
+def in_one_commit(commit: Commit, slices: Slices[T], size: int) -> Slices[T]:
+    """Yield the slices of a transaction so that they are in one commit of the store.
+
+    A small transaction is charged first and then done in one turn, even if that uses up the budget
+    of its user: the commit might be closed before the next turn. A large one is `pinned`.
+
+    Args:
+        commit: the group commit.
+        slices: the work.
+        size: how many publishes and settlements it has.
+    """
+    if size > limits.TRANSACTION_AT_ONCE:
+        return (yield from pinned(commit, slices))
+    for _ in range(0, size, limits.TRANSACTION_SLICE):
+        yield
+    return at_once(slices)
+
+
 class Transaction(Generic[Done]):
     """The work of a transaction that is not committed.
 
@@ -137,9 +155,9 @@ class Transaction(Generic[Done]):
         return len(self.publishes), sum(len(entries) for entries, _ in self.settled)
 
     @property
-    def large(self) -> bool:
-        """True if it is too large for one turn."""
-        return sum(self.pending()) > limits.TRANSACTION_AT_ONCE
+    def size(self) -> int:
+        """Return how many publishes and settled deliveries are pending together."""
+        return sum(self.pending())
 
     def has_room(self) -> bool:
         """True if every queue would take its messages."""
@@ -159,8 +177,8 @@ class Transaction(Generic[Done]):
     def commit(self, party: Party[Done], commit: Commit, now: int, more: int = 0) -> Slices[int]:
         """Carry out the work, publishes first; the transaction is empty at once.
 
-        If it takes several turns it has to be `pinned`, together with the check for room and
-        everything that a crash must not separate from it.
+        It has to be `in_one_commit`, together with the check for room and everything that a crash
+        must not separate from it.
 
         Args:
             party: carries it out.

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from harebell.base.limits import TRANSACTION_SLICE
+from harebell.base.limits import TRANSACTION_AT_ONCE, TRANSACTION_SLICE
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import Commit
 from harebell.base.slices import at_once
@@ -18,6 +18,7 @@ from harebell.model.transaction import (
     REJECT,
     Transaction,
     due_at_commit,
+    in_one_commit,
     pinned,
     ttl_until_commit,
 )
@@ -155,9 +156,9 @@ def test_a_large_transaction_goes_in_slices_within_one_commit_of_the_disk() -> N
     work: Transaction[Out] = Transaction()
     for number in range(1000):
         work.publish(_message(b"%d" % number), (queue,), 0)
-    assert work.large
     commit = Commit()
-    other, slices = commit.pin(), pinned(commit, work.commit(Doer(), commit, 0))
+    doing = work.commit(Doer(), commit, 0)
+    other, slices = commit.pin(), in_one_commit(commit, doing, TRANSACTION_AT_ONCE + 1)
     assert other
     next(slices)
     assert queue.ready_count() == 0, "another one goes on"
@@ -170,6 +171,22 @@ def test_a_large_transaction_goes_in_slices_within_one_commit_of_the_disk() -> N
     assert queue.ready_count() == 1000
     assert all(after - before <= TRANSACTION_SLICE for before, after in pairwise(seen))
     assert rest(queue) == [b"%d" % number for number in range(1000)]
+
+
+def test_a_small_transaction_is_charged_and_then_done_in_one_turn() -> None:
+    here = vhost()
+    queue = here.declare_queue("q", durable=True)
+    work: Transaction[Out] = Transaction()
+    for number in range(TRANSACTION_AT_ONCE):
+        work.publish(_message(b"%d" % number), (queue,), 0)
+    commit = Commit()
+    slices = in_one_commit(commit, work.commit(Doer(), commit, 0), work.size)
+    seen = []
+    while next(slices, "done") != "done":
+        # Between two turns the store may close the commit.
+        seen.append((queue.ready_count(), commit.joint, commit.pinned))
+    assert seen == [(0, False, False)] * -(-TRANSACTION_AT_ONCE // TRANSACTION_SLICE)
+    assert (queue.ready_count(), commit.joint) == (TRANSACTION_AT_ONCE, True)
 
 
 def test_a_transaction_that_fails_half_way_does_not_stop_all_commits() -> None:

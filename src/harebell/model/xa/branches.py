@@ -26,7 +26,7 @@ from harebell.base.timers import Timers
 from harebell.model.bcc import revealed
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
 from harebell.model.queue.contract import Queue
-from harebell.model.transaction import Transaction, pinned
+from harebell.model.transaction import Transaction, in_one_commit
 from harebell.model.xa.branch import (
     OPERATOR,
     Asker,
@@ -199,19 +199,19 @@ class Branches:
             xid: the branch.
             asker: the user.
             one_phase: whether it was not prepared.
-            in_turns: whether it may take several turns; its work is then pinned in one commit.
+            in_turns: whether it may take several turns; its work is in one commit even then.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
         """
         branch = self._named(vhost, xid, asker)
-        alone = in_turns and sum(branch.pending()) > limits.TRANSACTION_AT_ONCE
+        size = sum(branch.pending()) if in_turns else 0
         if branch.state is State.PREPARED and not one_phase:
-            yield from self._finish(branch, do=True, alone=alone)
+            yield from self._finish(branch, do=True, size=size)
             found = self.apply(branch, Call.COMMIT)
         else:
             doing = self._do_directly(branch, one_phase=one_phase)
-            found = yield from (pinned(self._commit, doing) if alone else doing)
+            found = yield from in_one_commit(self._commit, doing, size)
         if found.state is State.UNKNOWN:
             branch.undo()
         return self._said(found)
@@ -386,13 +386,12 @@ class Branches:
             self._log().sync_soon()
             branch.position = -1
 
-    def _finish(self, branch: Branch, *, do: bool, alone: bool = False) -> Slices[None]:
+    def _finish(self, branch: Branch, *, do: bool, size: int = 0) -> Slices[None]:
         """Commit or roll back a prepared branch from its record."""
         with self._busy(branch):
             work = yield from self._work_of(branch)
             if do:
-                doing = self._carry_out(branch, work)
-                yield from (pinned(self._commit, doing) if alone else doing)
+                yield from in_one_commit(self._commit, self._carry_out(branch, work), size)
                 return
             for entries in work.forget():
                 take_back(entries)

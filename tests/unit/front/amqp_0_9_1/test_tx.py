@@ -235,6 +235,29 @@ def test_what_is_not_mandatory_may_go_nowhere_even_then() -> None:
     assert peer.ask(m.TxCommit()) == m.TxCommitOk()
 
 
+@pytest.mark.parametrize("budget", [1, 20, 100, 300])
+def test_a_small_commit_has_no_turn_of_another_user_in_it_whatever_the_budget(budget: int) -> None:
+    world = World()
+    peer = transactional(world)
+    queue = world.broker.vhosts["/"].queues["q"]
+    world.peer().give(b"".join(publish(b"old") for _ in range(100)))
+    for _ in range(100):
+        peer.send(m.BasicGet("q"))
+    peer.frames()
+    peer.send(m.BasicAck(100, multiple=True))
+    peer.give(b"".join(publish(b"new") for _ in range(100)))
+    world.limit(budget)
+    peer.send(m.TxCommit())
+    # After any of these turns the store may close its commit, and the power may fail.
+    seen = {(queue.ready_count(), queue.unacked)}
+    while world.woken:
+        world.next_turn()
+        seen.add((queue.ready_count(), queue.unacked))
+    assert seen <= {(0, 100), (100, 0)}
+    assert peer.methods() == [m.TxCommitOk()]
+    assert rest(queue) == [b"new"] * 100
+
+
 def with_a_large_transaction(world: World) -> tuple[OctetPeer, Queue]:
     """A peer that has published 3000 messages in a transaction, and their queue."""
     peer = transactional(world)

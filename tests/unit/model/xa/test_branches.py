@@ -364,6 +364,27 @@ def _branch_of_1000_publishes(world: XaWorld) -> Queue:
     return queue
 
 
+@pytest.mark.parametrize("one_phase", [True, False])
+def test_a_small_branch_is_committed_in_one_turn(one_phase: bool) -> None:
+    world = XaWorld()
+    queue, session = world.queue(), world.session()
+    session.start(TX)
+    for number in range(100):
+        session.publish(queue, b"%d" % number)
+    session.end(TX)
+    if not one_phase:
+        world.prepare()
+    committing = world.branches.commit("/", TX, GUEST, one_phase=one_phase, in_turns=True)
+    turns = 0
+    while next(committing, "done") != "done":
+        turns += 1
+        assert queue.ready_count() == 0
+        assert not world.broker.store.commit.pinned
+    assert turns >= 7
+    assert queue.ready_count() == 100
+    assert world.state() is State.UNKNOWN
+
+
 def test_a_large_branch_is_prepared_and_committed_in_slices_and_nobody_comes_between() -> None:
     world = XaWorld()
     queue = _branch_of_1000_publishes(world)
