@@ -419,7 +419,6 @@ class _Run:
             units += BROWSE_MESSAGE_UNITS + self._look(touched)
         if job.done != acted:
             job.cursors = list(self._cursor.cursors)
-            jobs.commit.joint = True
             jobs.commit.urgent = True
             jobs.write(job)
             self._ticket = jobs.commit.ticket
@@ -474,6 +473,8 @@ class _Run:
             if isinstance(found, str):
                 return found
             queues = found
+        # Before the first change: otherwise a log may write it early, without the rest.
+        self._jobs.commit.joint = True
         if verb != COPY and not self._queue.withdraw(browsed.position, browsed.message):
             self._job.selected -= 1
             return ""

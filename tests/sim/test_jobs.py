@@ -1,0 +1,73 @@
+"""The process or the power goes at any moment while a job moves messages: each is in one queue.
+
+A slice of a job takes messages out of one log, appends them to another and stores how far it is.
+Large messages are written early, before the commit, unless the log knows that a crash must not
+separate these changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from harebell.base.limits import SEGMENT_BYTES, WRITE_EARLY_BYTES
+from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.model.jobs import COPY, DONE, MOVE, Orders
+from tests.sim.definitions import SimDefinitions
+from tests.sim.disk import Random, SimDisk
+from tests.sim.machine import DiskBroker
+
+BODY_BYTES = 65_000
+MESSAGES = 2 * WRITE_EARLY_BYTES // BODY_BYTES
+
+
+def _bodies(broker: DiskBroker, name: str) -> Counter[bytes]:
+    queue = broker.vhost.queues[name]
+    log = broker.disk_store.logs[queue.identity]
+    found: Counter[bytes] = Counter()
+    position = log.first()
+    while position < log.end():
+        message = log.read(position)
+        assert message is not None
+        found[message.body[:4]] += 1
+        position = log.next(position + 1)
+    return found
+
+
+@pytest.mark.parametrize("power", [False, True], ids=["process", "power"])
+@pytest.mark.parametrize("verb", [MOVE, COPY])
+def test_a_job_that_is_cut_short_has_no_message_in_two_queues(verb: str, power: bool) -> None:
+    rng = Random(f"{verb} {power}")
+    disk = SimDisk()
+    definitions = SimDefinitions(disk)
+    broker = DiskBroker(disk, definitions, segment_bytes=SEGMENT_BYTES)
+    for name in ("source", "target"):
+        broker.vhost.declare_queue(name, durable=True)
+    sent = Counter(b"%04d" % number for number in range(MESSAGES))
+    for head in sent:
+        body = head + bytes(BODY_BYTES)
+        message = Message("", "source", Properties(b"\0\0", delivery_mode=PERSISTENT), body)
+        broker.vhost.queues["source"].publish(message)
+    broker.commit()
+    moved = set()
+
+    def crash() -> None:
+        image = disk.crash(rng) if power else disk.copy()
+        found = DiskBroker(image, definitions.crash(image, rng), segment_bytes=SEGMENT_BYTES)
+        (job,) = found.broker.jobs.all() or [None]
+        done = 0 if job is None else job.done
+        target = _bodies(found, "target")
+        assert target.total() == done, f"{target.total()} messages are there, {done} were {verb}d"
+        left = sent - target if verb == MOVE else sent
+        assert _bodies(found, "source") == left
+        moved.add(done)
+
+    disk.after = crash
+    job = broker.broker.jobs.start(Orders(verb, "/", "source", routing_key="target"))
+    while broker.commit():
+        pass
+    disk.after = None
+    assert job.state == DONE
+    assert moved >= {0, MESSAGES}
+    assert _bodies(broker, "target") == sent
