@@ -132,7 +132,7 @@ class Redo:
         return done
 
     def _do_all(self, planned: list[Planned]) -> int:
-        if not all(self._fits(path, start) for path, start, _ in planned):
+        if not self._fit(planned):
             return 0
         done = sum([self._do(path, start, data) for path, start, data in planned])
         for directory in {path.rpartition("/")[0]: None for path, _, _ in planned}:
@@ -140,20 +140,28 @@ class Redo:
             self._files.sync_directory(directory.rpartition("/")[0])
         return done
 
-    def _fits(self, path: str, start: int) -> bool:
-        """True if a file is long enough for a write at an offset.
+    def _fit(self, planned: list[Planned]) -> bool:
+        """True if each write begins in its file as it is, or as the writes before it leave it.
 
-        It is, unless syncs were put off and the power failed. Then the redo file may be older or
-        newer than the segment, and must not be applied.
+        They do, unless syncs were put off and the power failed. Then the redo file may be older or
+        newer than the segments, and must not be applied.
         """
-        if start == 0:
-            return True
+        ends: dict[str, int] = {}
+        for path, start, data in planned:
+            end = ends[path] if path in ends else self._size_of(path)
+            if start > end + _PADDING:
+                return False
+            ends[path] = max(end, start + len(data))
+        return True
+
+    def _size_of(self, path: str) -> int:
+        """Return the size of a file, 0 for a missing one."""
         try:
             file = self._files.open(path)
         except FileNotFoundError:
-            return False
+            return 0
         try:
-            return file.size() + _PADDING >= start
+            return file.size()
         finally:
             file.close()
 

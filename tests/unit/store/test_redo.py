@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from harebell.base.errors import StoreError
-from harebell.base.limits import REDO_KEEP_BYTES
+from harebell.base.limits import LARGE_RECORD_BYTES, REDO_KEEP_BYTES
 from harebell.base.ports import Log
 from harebell.store.check import Survey
 from harebell.store.redo import PATH, Planned, decode, encode
@@ -55,6 +57,20 @@ def test_a_power_loss_keeps_all_of_a_joint_batch_or_nothing() -> None:
         seen |= found
         number += 1
     assert seen == {(1, False, 0), (4, True, 3)}
+
+
+def test_a_kill_keeps_all_of_a_joint_batch_with_a_large_message_or_nothing() -> None:
+    # Its segment is new, and gets several writes.
+    seen: set[tuple[int, bool, int]] = set()
+    for number in count(1):
+        bench, one, two = _prepared()
+        bench.store.commit.joint = True
+        one.append(message())
+        two.append(message(bytes(LARGE_RECORD_BYTES)))
+        if not bench.cut_power(number):
+            break
+        seen.add(_found(bench.disk.copy()))
+    assert seen == {(1, False, 0), (2, False, 1)}
 
 
 def test_without_the_redo_file_a_part_would_be_found() -> None:
