@@ -15,8 +15,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harebell.client import blocking
+from harebell.spark.source import QueueSource
 from tests.patience import eventually
 from tests.running import command, environment
+from tests.spark.asking import BODIES
+from tests.spark.conftest import PATIENT
 
 pytestmark = pytest.mark.timeout(900)
 SEGMENT = 65_536
@@ -199,7 +202,7 @@ def test_a_query_reads_the_tier_and_then_the_broker_as_one_stream(
     assert stream.run("--file-bytes", "100000")[0] == 0
     stream.publish(200)
     assert eventually(lambda: stream.first() > 0, 60)
-    options = {"url": broker_url, "queue": stream.name, "tier": str(stream.place)}
+    options = PATIENT | {"url": broker_url, "queue": stream.name, "tier": str(stream.place)}
     where = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "350"}
     schema = "value BINARY, offset BIGINT, headers MAP<STRING, STRING>, "
     schema += "properties STRUCT<delivery_mode: INT, type: STRING>"
@@ -226,6 +229,28 @@ def test_a_query_reads_the_tier_and_then_the_broker_as_one_stream(
     since = str(int(begin["timestamp"].timestamp() * 1_000))
     timed = spark.read.format("harebell").options(**options, startingTimestamp=since).load()
     assert 0 < timed.agg({"offset": "min"}).collect()[0][0] <= 900
+
+
+@pytest.mark.parametrize("place", ["in the tier", "in the stream"])
+def test_what_goes_to_the_tier_while_a_task_reads_is_read_from_there(
+    stream: Stream, broker_url: str, place: str
+) -> None:
+    stream.publish(1_000)
+    assert stream.run()[0] == 0
+    stream.publish(1_000)
+    given = PATIENT | {"url": broker_url, "queue": stream.name, "tier": str(stream.place)}
+    given |= {"startingOffsets": "earliest", "minPartitions": "1", "rowsPerBatch": "10"}
+    reader = QueueSource(given).reader(BODIES)
+    (part,) = reader.partitions()
+    task = iter(reader.read(part))
+    found: list[int] = []
+    while not found or (place == "in the stream" and found[-1] < 1_000):
+        found += next(task)["offset"].to_pylist()
+    assert stream.run()[0] == 0
+    assert eventually(lambda: stream.first() > found[-1] + 500)
+    for batch in task:
+        found += batch["offset"].to_pylist()
+    assert found == list(range(2_000))
 
 
 def test_what_is_wrong_with_the_option_tier_is_named(

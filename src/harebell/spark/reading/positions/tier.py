@@ -4,7 +4,8 @@
     broker                    first ................................ end
 
 What the tier has is read from it, also while the broker has it still. A task looks by itself how
-far the tier is, so it does not matter what retention removes between planning and reading.
+far the tier is, and looks again for what the broker has no more, so it does not matter what
+retention removes after planning.
 """
 
 from __future__ import annotations

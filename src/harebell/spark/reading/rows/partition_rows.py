@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -166,27 +166,36 @@ class PartitionRows:
                         yield own
 
     def _whole(self, connection: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """Read one range from the tier, and what the tier does not have from the broker."""
-        if self.tier is not None:
-            tier, position = Tier(self.tier), one.first
+        """Read one range from the tier, and what the tier does not have from the broker.
+
+        While this goes on, the tier may get messages and retention may then remove them from the
+        broker. So what the broker does not have is looked for in the tier once more.
+        """
+        if self.tier is None:
+            yield from self._range(connection, one)
+            return
+        tier, position, gone = Tier(self.tier), one.first, -1
+        while position < one.end:
             for part in tier.parts():
                 if part.end > position and part.first < one.end:
                     yield from tier.batches(part, self.raw, position, one.end, self.rows_per_batch)
                     position = min(part.end, one.end)
-            if position < one.end:
-                position = self._after_tier(connection, one, position)
-            one = replace(one, first=position)
-        yield from self._range(connection, one)
+            if position == one.end:
+                return
+            first = connection.call(lambda channel: channel.span(one.queue)).first
+            if first <= position:
+                position = yield from self._range(connection, replace(one, first=position))
+            elif gone == position:
+                position = self._after_gap(one, position, first)
+            else:
+                gone = position
 
-    def _after_tier(self, connection: BrokerConnection, one: OffsetRange, position: int) -> int:
-        """Return where the broker goes on after the tier.
+    def _after_gap(self, one: OffsetRange, position: int, first: int) -> int:
+        """Return where the broker goes on after messages that the tier does not have either.
 
         Raises:
-            DataLoss: neither has some of the messages.
+            DataLoss: that is an error.
         """
-        first = connection.call(lambda channel: channel.span(one.queue)).first
-        if first <= position:
-            return position
         text = (
             f"messages {position} to {min(first, one.end) - 1} of stream {one.queue!r} are gone: "
             "retention has let them go before the tier had them; declare the stream with x-tier"
@@ -196,9 +205,15 @@ class PartitionRows:
         _LOG.warning(text)
         return min(first, one.end)
 
-    def _range(self, connection: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """Read one range, reconnecting when the connection is lost."""
+    def _range(
+        self, connection: BrokerConnection, one: OffsetRange
+    ) -> Generator[pa.RecordBatch, None, int]:
+        """Read one range, reconnecting when the connection is lost; return where it ended.
+
+        With a tier, it ends where retention has removed something.
+        """
         position = one.first
+        skip_lost = not self.fail_on_data_loss and self.tier is None
         give_up = time.monotonic() + self.connecting.timeout
         while position < one.end:
             try:
@@ -210,7 +225,7 @@ class PartitionRows:
                     rows=self.rows_per_batch,
                     generation=one.generation,
                     compression=self.compression,
-                    skip_lost=not self.fail_on_data_loss,
+                    skip_lost=skip_lost,
                     group=one.group,
                     epoch=one.epoch,
                     claim=one.claim,
@@ -231,9 +246,14 @@ class PartitionRows:
                         yield pa.ipc.read_record_batch(pa.py_buffer(batch.data), self.raw)
                     position = batch.next
                     give_up = time.monotonic() + self.connecting.timeout
-                return
+                return one.end
             except ChannelClosed as error:
                 connection.channel_is_over()
+                if self.tier is not None and isinstance(error, RangeGone):
+                    return position
+                if isinstance(error, RecordDamaged) and not (self.fail_on_data_loss or skip_lost):
+                    skip_lost = True
+                    continue
                 raise _explained(one, error) from error
             except LOST as error:
                 connection.lost()
@@ -250,6 +270,7 @@ class PartitionRows:
                     ) from error
                 _LOG.warning("connecting to %s again: %s", connection.url.address, error)
                 time.sleep(_RETRY_SECONDS)
+        return position
 
 
 def _explained(one: OffsetRange, error: ChannelClosed) -> SourceError:
