@@ -32,7 +32,7 @@ from random import Random
 from types import TracebackType
 
 from tests.patience import eventually
-from tests.postgresql.brokers import LEASE_MS, SMALL_GENERATIONS, StoreBroker, owner_of
+from tests.postgresql.brokers import SMALL_GENERATIONS, StoreBroker, owner_of
 from tests.postgresql.history import History
 from tests.postgresql.servers import PostgresServer
 from tests.relay import Relay
@@ -40,10 +40,12 @@ from tests.robustness.ledger import Verdict
 
 FAULTS = ("owner", "primary", "database", "clients", "standby", "pause", "drain")
 _DATABASE = "chaos"
+_LEASE_MS = 1_000
+"""Short, so that fail-overs are; commits of a loaded machine still fit into a quarter of it."""
 _FIRST_SECONDS, _LAST_SECONDS = 0.1, 0.8
-_LONGER = 1.8 * LEASE_MS / 1000
+_LONGER = 1.8 * _LEASE_MS / 1000
 """Longer than a lease."""
-_BRIEF = 0.4 * LEASE_MS / 1000
+_BRIEF = 0.4 * _LEASE_MS / 1000
 _MAX_SECONDS = 20.0
 _LONG_LEASE_MS = 30_000
 _POLL_SECONDS = 0.05
@@ -124,7 +126,7 @@ class Chaos:
             url = self.primary.url(_DATABASE, port=between.port)
             plan = SMALL_GENERATIONS + (planted if name == "a" else "")
             flags = ["--durability=replicated"]
-            broker = self._stack.enter_context(StoreBroker(name, url, flags, planted=plan))
+            broker = self._stack.enter_context(StoreBroker(name, url, flags, _LEASE_MS, plan))
             self.brokers.append(broker)
             if planted and name == "a":
                 # The one with the fault has to own the store first.

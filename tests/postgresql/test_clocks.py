@@ -17,7 +17,7 @@ from tests.postgresql.history import History
 from tests.postgresql.servers import PostgresServer
 
 _HOUR = 3_600
-_LEASE_MS = 3_000
+_LEASE_MS = 6_000
 """Long enough that a busy machine renews it in time."""
 _LATE_SECONDS = 60
 _BETWEEN_SECONDS = 1.2

@@ -10,14 +10,18 @@ import psycopg
 import pytest
 
 from harebell.base.errors import StoreError
+from harebell.server.cluster import cluster_directory
 from harebell.server.cluster.cluster_directory import CLUSTER_SCHEME, ClusterDirectory, View
 from harebell.server.cluster.stores import schema_of
 from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.ownership import claim, read_store
 from harebell.server.postgresql.tables import Tables
+from tests.patience import SECONDS
 from tests.postgresql.servers import PostgresServer
 
 BASE = "harebell"
+_LEASE_MS = 30_000
+"""So long they wait for each other."""
 
 
 class Owner:
@@ -31,7 +35,7 @@ class Owner:
     """
 
     def __init__(self, url: str, store: int, *, serves: bool = True, stores: int = 2) -> None:
-        database = Database(url, schema_of(BASE, store), 3_000, f"broker-{store}", "fsync")
+        database = Database(url, schema_of(BASE, store), _LEASE_MS, f"broker-{store}", "fsync")
         tables = Tables(database.schema)
         with database.connect() as link:
             tables.make(link)
@@ -65,7 +69,7 @@ def url(postgresql: PostgresServer, database: str) -> str:
 
 
 def _play(work: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(), 60.0))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(work(), 2 * SECONDS))  # type: ignore[arg-type]
 
 
 def test_a_new_vhost_is_known_everywhere_when_its_place_is(url: str) -> None:
@@ -80,7 +84,12 @@ def test_a_new_vhost_is_known_everywhere_when_its_place_is(url: str) -> None:
     _play(play)
 
 
-def test_vhosts_are_spread_evenly_over_idle_stores(url: str) -> None:
+def test_vhosts_are_spread_evenly_over_idle_stores(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Idle is what they are until they have measured what they do.
+    monkeypatch.setattr(cluster_directory, "CLUSTER_LOAD_SECONDS", 86_400.0)
+
     async def play() -> None:
         async with _owners(url) as (one, _):
             places = [await one.place(f"v{number}") for number in range(6)]
@@ -150,7 +159,7 @@ def test_a_row_that_cannot_be_read_does_not_end_the_reading(url: str) -> None:
                 await asyncio.sleep(1.0)
                 link.execute(f"UPDATE {BASE}.store SET addresses = '{{}}'")
             await one.place("later", 1)
-            async with asyncio.timeout(10.0):
+            async with asyncio.timeout(SECONDS):
                 while two.store_of("later") is None:
                     await asyncio.sleep(0.01)
 
@@ -179,17 +188,22 @@ def test_views_are_taken_over_one_after_the_other(url: str) -> None:
     async def play() -> None:
         async with _owners(url) as (one, two):
             taken: list[str] = []
+            begun, goes_on = asyncio.Event(), asyncio.Event()
 
             async def changed(view: View) -> None:
-                await asyncio.sleep(2.5 if view.users == "old" else 0.0)
+                if view.users == "old":
+                    begun.set()
+                    await goes_on.wait()
                 taken.append(view.users)
 
             two.changed = changed
-            await one.write_users("old")
-            await one.write_users("new")
-            async with asyncio.timeout(20.0):
-                while "new" not in taken:
+            async with asyncio.TaskGroup() as writing:
+                writing.create_task(one.write_users("old"))
+                await begun.wait()
+                writing.create_task(one.write_users("new"))
+                while two.view.users != "new":
                     await asyncio.sleep(0.01)
+                goes_on.set()
             assert taken == ["old", "new"]
 
     _play(play)
@@ -202,7 +216,7 @@ def test_users_who_were_removed_again_do_not_stay_when_the_view_is_old(url: str)
             await one.write_users("with")
             one.view = one.view._replace(users="without")
             await one.write_users("without")
-            async with asyncio.timeout(10.0):
+            async with asyncio.timeout(SECONDS):
                 while two.view.users != "without":
                     await asyncio.sleep(0.01)
 
@@ -212,7 +226,8 @@ def test_users_who_were_removed_again_do_not_stay_when_the_view_is_old(url: str)
 def test_an_owner_that_was_deposed_does_not_change_the_users(url: str) -> None:
     async def play() -> None:
         async with _owners(url) as (one, _):
-            Owner(url, 1)
+            # It does not serve yet, so nobody waits for it.
+            Owner(url, 1, serves=False)
             with pytest.raises(StoreError, match="store 1 has another owner now"):
                 await one.write_users("of a former owner")
             assert one.view.users == ""

@@ -25,7 +25,7 @@ from harebell.store.commit import write_all
 from harebell.store.journal.changes import SNAPSHOT, Change
 from harebell.store.journal.recording import Journal, RecordedFiles
 from harebell.store.journal.replaying import Replica
-from tests.patience import SECONDS
+from tests.patience import SECONDS, eventually
 from tests.postgresql.servers import PostgresServer
 
 LEASE_MS = 20_000
@@ -219,9 +219,10 @@ def test_a_session_that_holds_parts_of_the_log_stops_neither_commits_nor_cleanin
     monkeypatch.setattr(log_writer, "_DROP_SECONDS", 0.0)
     made = 0
 
-    def work(commits: int) -> None:
+    def work(commits: int, meanwhile: Callable[[], object] = lambda: None) -> None:
         nonlocal made
         for _ in range(commits):
+            meanwhile()
             owner.write(f"queues/a/{made:04}.seg", random.Random(made).randbytes(8_000))
             if made >= 5:
                 owner.recorded.remove(f"queues/a/{made - 5:04}.seg")
@@ -241,8 +242,8 @@ def test_a_session_that_holds_parts_of_the_log_stops_neither_commits_nor_cleanin
         held = generations()
         for each in held:
             dump.execute(f"LOCK TABLE harebell.log_{each:010} IN ACCESS SHARE MODE".encode())
-        work(200)
-        dump.execute("SELECT 1")
+        # It stays for as long as nobody waits for it.
+        work(200, meanwhile=lambda: dump.execute("SELECT 1"))
         assert set(held) <= set(generations())
         assert len(generations()) < len(held) + 12, "what came later was not removed"
     assert len([line for line in owner.said if "such as pg_dump" in line]) == 1
@@ -364,6 +365,24 @@ def test_a_commit_with_a_warning_counts_when_a_further_one_has_succeeded(
     found = postgresql.execute(f"SELECT count(*) FROM renewals WHERE pid = {writer}", database)
     assert found == [(1,)]
     assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
+
+
+def test_a_lease_is_renewed_whatever_is_read_after_it(
+    owner: Owner, postgresql: PostgresServer, url: str
+) -> None:
+    database = url.rpartition("/")[2]
+    waits = (
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+        " AND wait_event_type = 'Lock' AND query LIKE 'UPDATE %store%'"
+    )
+    with postgresql.connect(database) as later, later.transaction():
+        with postgresql.connect(database) as first, first.transaction():
+            first.execute("SELECT FROM harebell.store FOR UPDATE")
+            assert eventually(lambda: postgresql.execute(waits, database))
+            later.execute("LOCK TABLE harebell.node IN SHARE MODE")
+            before = owner.ownership.ends_at
+        # The renewal goes on, and what comes after it, which is for people, does not.
+        assert eventually(lambda: owner.ownership.ends_at > before)
 
 
 def _backends(url: str, statement: str) -> list[int]:

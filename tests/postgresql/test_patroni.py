@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.patience import eventually
 from tests.postgresql.brokers import StoreBroker, owner_of
 from tests.postgresql.history import History
 from tests.postgresql.patroni import TTL_SECONDS, Patroni
@@ -31,8 +32,7 @@ def _fail_over(cycles: int, seed: int, *, machine: bool) -> str:
             for name in ("a", "b")
         ]
         for _ in range(cycles):
-            owner = owner_of(brokers)
-            history.load.declare(owner.port)
+            owner = _declared(history, brokers)
             old = cluster.leader()
             at = time.monotonic() + _WORK_SECONDS
             strike = old.kill_machine if machine else old.kill_server
@@ -57,6 +57,22 @@ def _fail_over(cycles: int, seed: int, *, machine: bool) -> str:
     pauses.sort()
     what = "machines" if machine else "servers"
     return f"{cycles} {what}; {verdict}; promoted after {pauses[0]:.0f} to {pauses[-1]:.0f} s"
+
+
+def _declared(history: History, brokers: list[StoreBroker]) -> StoreBroker:
+    """The owner, which has what clients use; it may be another one before it has all of that."""
+    found: list[StoreBroker] = []
+
+    def declared() -> bool:
+        found.append(owner_of(brokers))
+        try:
+            history.load.declare(found[-1].port)
+        except ConnectionError:
+            return False
+        return True
+
+    assert eventually(declared)
+    return found[-1]
 
 
 @pytest.mark.timeout(300)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import pytest
 
+from harebell.server.postgresql import ownership
 from harebell.server.postgresql.database import Database
 from harebell.server.postgresql.figures import cluster_rows
 from harebell.server.postgresql.ownership import (
@@ -15,11 +16,29 @@ from harebell.server.postgresql.ownership import (
 from harebell.server.postgresql.tables import Tables
 from tests.postgresql.servers import PostgresServer
 
-SECONDS = 0.3
+SECONDS = 10.0
+
+
+class Clock:
+    """Seconds that go by when the test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock by which brokers are gone."""
+    made = Clock()
+    monkeypatch.setattr(ownership, "now", made)
+    return made
 
 
 def test_a_broker_whose_beat_stays_the_same_is_gone_until_it_reports_again(
-    postgresql: PostgresServer, database: str
+    postgresql: PostgresServer, database: str, clock: Clock
 ) -> None:
     tables = Tables("harebell")
     with Database(postgresql.url(database), "harebell", 3_000, "one", "fsync").connect() as link:
@@ -34,7 +53,7 @@ def test_a_broker_whose_beat_stays_the_same_is_gone_until_it_reports_again(
         for name in ("one", "two"):
             report_node(link, tables, name, "host:5672", STANDBY, "1")
         assert states() == {"one": "standby", "two": "standby"}
-        time.sleep(SECONDS + 0.1)
+        clock.seconds += SECONDS + 0.1
         report_node(link, tables, "two", "host:5672", STANDBY, "1")
         assert states() == {"one": "gone", "two": "standby"}
         report_node(link, tables, "one", "host:5672", STANDBY, "1")
@@ -44,7 +63,7 @@ def test_a_broker_whose_beat_stays_the_same_is_gone_until_it_reports_again(
 
 
 def test_a_broker_that_is_gone_for_long_is_not_listed_any_more(
-    postgresql: PostgresServer, database: str
+    postgresql: PostgresServer, database: str, clock: Clock
 ) -> None:
     tables = Tables("harebell")
     with Database(postgresql.url(database), "harebell", 3_000, "one", "fsync").connect() as link:
@@ -53,7 +72,7 @@ def test_a_broker_that_is_gone_for_long_is_not_listed_any_more(
         for name in ("one", "two", "back"):
             report_node(link, tables, name, "host:5672", STANDBY, "1")
         assert len(brokers.rows(link, tables)) == 3
-        time.sleep(SECONDS + 0.1)
+        clock.seconds += SECONDS + 0.1
         report_node(link, tables, "two", "host:5672", STANDBY, "1")
         brokers.rows(link, tables)
         report_node(link, tables, "back", "host:5672", STANDBY, "1")

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -26,8 +25,6 @@ from tests.running import command as harebell_command
 from tests.running import environment
 from tests.unit.server.http.asking import Api
 
-FAIL_OVER_SECONDS = 15.0
-"""Ten leases: a machine with other work needs more than one to notice, and to start."""
 EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
 
 
@@ -216,7 +213,7 @@ def test_a_process_that_hangs_keeps_no_client_from_its_machine(
     try:
         two.wait("running")
         # The other process of the machine passes them on.
-        assert eventually(lambda: _opens(one.amqp()), 30.0), one.log
+        assert eventually(lambda: _opens(one.amqp())), one.log
     finally:
         os.kill(pid, signal.SIGCONT)
     one.wait("standby")
@@ -277,8 +274,8 @@ def test_a_process_that_ends_is_started_again(machine: Machine) -> None:
     _publish(machine.amqp("far"), b"kept")
     first, second = machine.pids()
     os.kill(second, signal.SIGKILL)
-    assert eventually(lambda: len(machine.pids()) == 2 and machine.pids()[1] != second, 30.0)
-    assert eventually(lambda: _opens(machine.amqp("far")), 30.0)
+    assert eventually(lambda: len(machine.pids()) == 2 and machine.pids()[1] != second)
+    assert eventually(lambda: _opens(machine.amqp("far")))
     assert _take(machine.amqp("far")) == b"kept"
     assert machine.pids()[0] == first
     assert "the process of store 2 has ended with code -9, and is started again" in machine.log
@@ -293,7 +290,7 @@ def test_sigterm_ends_all_processes_in_good_order(machine: Machine) -> None:
 def test_the_processes_end_with_their_supervisor(machine: Machine) -> None:
     pids = machine.pids()
     machine.member.kill()
-    assert eventually(lambda: not [each for each in pids if os.path.exists(f"/proc/{each}")], 30.0)
+    assert eventually(lambda: not [each for each in pids if os.path.exists(f"/proc/{each}")])
 
 
 def test_another_machine_takes_over_all_stores(pair: tuple[Machine, Machine]) -> None:
@@ -302,9 +299,7 @@ def test_another_machine_takes_over_all_stores(pair: tuple[Machine, Machine]) ->
     _publish(one.amqp(), b"near")
     _publish(one.amqp("far"), b"far")
     one.crash()
-    began = time.monotonic()
-    assert eventually(lambda: _opens(two.amqp()) and _opens(two.amqp("far")), 30.0)
-    assert time.monotonic() - began < FAIL_OVER_SECONDS
+    assert eventually(lambda: _opens(two.amqp()) and _opens(two.amqp("far")))
     assert [_take(two.amqp()), _take(two.amqp("far"))] == [b"near", b"far"]
 
 
@@ -410,7 +405,7 @@ def test_machines_with_different_numbers_of_stores_are_found(
     with Machine(postgresql.url(database), "two", stores=3) as other:
         other.wait("standby", "standby", "running")
         said = "storage_stores is 2 here, and broker 'two' serves store 3"
-        assert eventually(lambda: said in machine.log, 30.0), machine.log
+        assert eventually(lambda: said in machine.log), machine.log
 
 
 def test_a_schema_is_not_in_two_clusters(

@@ -754,7 +754,7 @@ DRAINED_SECONDS = 5.0
 CLUSTER_LOOK_SECONDS = 0.25
 """Time between two looks of a process at the shared tables of its cluster."""
 CLUSTER_KNOWN_SECONDS = 1.0
-"""How long a change of them waits until every owner knows it."""
+"""How long a change of them waits until every owner knows it, or a lease if that is longer."""
 CLUSTER_LOAD_SECONDS = 5.0
 """Time over which an owner measures what share of a core it uses."""
 CLUSTER_COPY_SECONDS = 10.0

@@ -229,11 +229,11 @@ class ClusterDirectory:
     def _wait_for_owners(self, link: Connection[Any]) -> None:
         """Wait until all owners have acknowledged the present version.
 
-        One that does not within CLUSTER_KNOWN_SECONDS is about to lose its store: the next owner
-        reads everything before it serves.
+        One that does not within a lease loses its store: the next owner reads everything before it
+        serves.
         """
         wanted = self._tables.version(link)
-        until = time.monotonic() + CLUSTER_KNOWN_SECONDS
+        until = time.monotonic() + max(CLUSTER_KNOWN_SECONDS, self._database.lease_ms / _MS)
         while time.monotonic() < until:
             serving = [each for each in self._tables.owners(link).values() if each.serves]
             if all(each.version >= wanted for each in serving):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ class Database:
                 "written as %40 and so on"
             ) from None
         try:
-            found.execute(_SETTINGS)
+            _set(found, seconds)
             commit_guarantee(found, self.durability)
             self._order.took(found, hosts)
         except BaseException:
@@ -213,6 +214,27 @@ def missing_right(link: Connection[Any], schema: str) -> str:
             (found[0], found[0], schema),
         ).fetchone()
     return "" if row is not None and row[0] else _needed(schema)
+
+
+def _set(link: Connection[Any], seconds: float) -> None:
+    """Set what must not be as the role, the database or the server have it.
+
+    A timeout of statements that is set there holds for this one, too. It may be shorter than a
+    busy server takes.
+
+    Args:
+        link: a new connection.
+        seconds: how long this may be tried.
+    """
+    cancelled = driver().errors.QueryCanceled
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            link.execute(_SETTINGS)
+            return
+        except cancelled:
+            if time.monotonic() > until:
+                raise
 
 
 def _backend(link: Connection[Any]) -> int:
