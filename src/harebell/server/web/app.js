@@ -1,6 +1,6 @@
 // The frame of all pages: navigation, login, and the page that the address names.
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { away, logOut, slow } from "./lib/api.js";
 import { html } from "./lib/html.js";
 import { route, to } from "./lib/router.js";
@@ -61,7 +61,8 @@ function Frame() {
   const [open, setOpen] = useState(false);
   const main = useRef(null);
   const first = useRef(true);
-  useEffect(() => {
+  // Before anyone can choose a field of the page.
+  useLayoutEffect(() => {
     // Those who hear the page begin with its heading.
     if (!first.current) main.current.focus({ preventScroll: true });
     first.current = false;

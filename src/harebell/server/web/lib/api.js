@@ -92,9 +92,10 @@ async function problemOf(answer) {
 function nextLogin(signal) {
   return new Promise((resolve, reject) => {
     const stop = session.subscribe((user) => {
-      if (user === null) return;
       stop();
-      resolve();
+      if (user !== null) resolve();
+      // What one user asked for is not done in the name of the next one.
+      else reject(new ApiError(401, "You are logged out."));
     });
     signal?.addEventListener("abort", () => {
       stop();

@@ -56,6 +56,15 @@ export function Check({ label, checked = false, ...rest }) {
     <label for=${id}>${label}</label></div>`;
 }
 
+// Empty a form, but for what was typed after its values were sent.
+function clearSent(form, sent) {
+  const later = [...form.elements]
+    .filter(({ name, value }) => name && value !== sent[name])
+    .map((input) => [input, input.value]);
+  form.reset();
+  for (const [input, value] of later) input.value = value;
+}
+
 // A form. `action(values, form)` sends it, and returns a sentence about what was done.
 export function Form({ label, button, action, children, clear = false }) {
   const [state, setState] = useState({ busy: false, error: null, done: null });
@@ -64,8 +73,9 @@ export function Form({ label, button, action, children, clear = false }) {
     const form = event.currentTarget;
     setState({ busy: true, error: null, done: null });
     try {
-      const done = await action(Object.fromEntries(new FormData(form)), form);
-      if (clear) form.reset();
+      const values = Object.fromEntries(new FormData(form));
+      const done = await action(values, form);
+      if (clear) clearSent(form, values);
       setState({ busy: false, error: null, done });
     } catch (error) {
       setState({ busy: false, error, done: null });

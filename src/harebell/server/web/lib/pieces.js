@@ -37,8 +37,9 @@ export function Fold({ title, children, open = false }) {
     <div class="folded">${children}</div></details>`;
 }
 
-// A small table without scrolling: rows of cells below headings.
-export function Rows({ label, heads, rows, empty = "None." }) {
+// A small table without scrolling: rows of cells below headings. With `keys`, one for each of them,
+// rows keep what is open and typed in them when others come before.
+export function Rows({ label, heads, rows, keys, empty = "None." }) {
   if (!rows.length) return html`<p class="empty">${empty}</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
     <table class="rows">
@@ -47,7 +48,7 @@ export function Rows({ label, heads, rows, empty = "None." }) {
         scope="col">${head}</th>`,
       )}</tr></thead>
       <tbody>${rows.map(
-        (row, number) => html`<tr key=${number}>
+        (row, number) => html`<tr key=${keys?.[number] ?? number}>
         ${row.map((cell, index) => html`<td key=${index}>${cell}</td>`)}</tr>`,
       )}</tbody>
     </table>

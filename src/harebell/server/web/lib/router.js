@@ -26,3 +26,8 @@ export function to(...names) {
 export function go(...names) {
   location.hash = to(...names);
 }
+
+// Go from a page to another one, unless the user has gone elsewhere while an answer was awaited.
+export function leave(page, ...names) {
+  if (route.get() === page) go(...names);
+}

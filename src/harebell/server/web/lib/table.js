@@ -34,7 +34,8 @@ function useRows(where, query, first, last, round) {
           if (!fresh && list.pages.has(page) && from !== to) continue;
           const part = `page=${page + 1}&page_size=${PAGE_ROWS}`;
           const got = await get(`${where}?${part}&${query}`, signal);
-          if (signal.aborted) return true;
+          // Another list may be drawn whose effects, which end this one, have not run yet.
+          if (signal.aborted || list.key !== key) return true;
           list.pages.set(page, got.items);
           list.total = got.filtered_count;
           list.error = null;
@@ -43,7 +44,7 @@ function useRows(where, query, first, last, round) {
         fresh = true;
         return true;
       } catch (error) {
-        if (signal.aborted) return true;
+        if (signal.aborted || list.key !== key) return true;
         list.error = error;
         redraw();
         return !error.away;
@@ -91,18 +92,20 @@ function Row({ row, index, columns }) {
 }
 
 // Rows that are not known yet are not drawn: only the lines of the table are there. A row that has
-// not changed keeps its elements, which are not compared again.
-function useDrawn(columns) {
+// not changed keeps its elements, which are not compared again. Rows with a key keep them wherever
+// they are, and others leave theirs to those that come into view.
+function useDrawn(columns, keyed) {
   const drawn = useRef({ columns: null, rows: new Map() }).current;
   if (drawn.columns !== columns) {
     drawn.columns = columns;
     drawn.rows = new Map();
   }
   return (slot, row, index) => {
-    const before = drawn.rows.get(slot);
+    const key = keyed ? keyed(row) : slot;
+    const before = drawn.rows.get(key);
     if (before?.row === row && before.index === index) return before.element;
-    const element = html`<${Row} key=${slot} row=${row} index=${index} columns=${columns} />`;
-    drawn.rows.set(slot, { row, index, element });
+    const element = html`<${Row} key=${key} row=${row} index=${index} columns=${columns} />`;
+    drawn.rows.set(key, { row, index, element });
     return element;
   };
 }
@@ -112,6 +115,7 @@ function widths(columns) {
 }
 
 // The columns: {label, cell(row), sort, number, width, wide}; wide ones are left out on a phone.
+// `keyed(row)` is the key of a row whose cells have to outlive that others come before it.
 export function Table({
   label,
   where,
@@ -120,6 +124,7 @@ export function Table({
   empty = "None.",
   round = 0,
   filter = true,
+  keyed = null,
   sorted = { by: "name", reverse: false },
 }) {
   const view = useRef(null);
@@ -165,7 +170,7 @@ export function Table({
     }));
   // Rows that leave the view become those that enter it.
   const pool = 2 ** Math.ceil(Math.log2(Math.max(64, span.last - span.first)));
-  const draw = useDrawn(columns);
+  const draw = useDrawn(columns, keyed);
   const rows = [];
   for (let at = span.first; at < Math.min(span.last, total); at += 1) {
     const row = list.pages.get(Math.floor(at / PAGE_ROWS))?.[at % PAGE_ROWS];

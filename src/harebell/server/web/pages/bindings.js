@@ -26,9 +26,10 @@ export function DestinationLink({ binding }) {
   return html`<a href=${to("queues", vhost, destination)}>${destination}</a>`;
 }
 
-function placeOf({ vhost, source, destination, destination_type: type }) {
+function placeOf({ vhost, source, destination, destination_type: type, properties_key: key }) {
   const kind = type === "queue" ? "q" : "e";
-  return `bindings/${path(vhost)}/e/${path(source || DEFAULT)}/${kind}/${path(destination)}`;
+  const ends = `${path(vhost)}/e/${path(source || DEFAULT)}/${kind}/${path(destination)}`;
+  return `bindings/${ends}/${path(key)}`;
 }
 
 function Unbind({ binding, refresh }) {
@@ -38,7 +39,7 @@ function Unbind({ binding, refresh }) {
     text=${`'${binding.source}' will no longer route to '${binding.destination}' by
       '${binding.routing_key}'.`}
     action=${async () => {
-      await send("DELETE", `${placeOf(binding)}/${path(binding.properties_key)}`);
+      await send("DELETE", placeOf(binding));
       refresh();
     }} />`;
 }
@@ -55,11 +56,12 @@ function Bindings({ label, where, head, cell }) {
     ${
       data &&
       html`<${Rows} label=${label} heads=${[head, "Binding key", "Arguments", ""]}
+      keys=${data.map(placeOf)}
       rows=${data.map((each) => [
         cell(each),
         html`<code>${each.routing_key}</code>`,
         shownArguments(each),
-        html`<${Unbind} key=${each.properties_key} binding=${each} refresh=${refresh} />`,
+        html`<${Unbind} binding=${each} refresh=${refresh} />`,
       ])} />`
     }`;
 }

@@ -7,7 +7,7 @@ import { bytes, count, seconds } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Members, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
-import { go, to } from "../lib/router.js";
+import { leave, to } from "../lib/router.js";
 import { RANGES, rates, sampled } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { StateBadge } from "./connections.js";
@@ -43,7 +43,8 @@ function Passed({ connection }) {
   </div>`;
 }
 
-export function Connection({ names: [, name] }) {
+export function Connection({ names }) {
+  const [, name] = names;
   useTitle(name);
   const [range, setRange] = useState(RANGES[1]);
   const where = `connections/${path(name)}`;
@@ -73,7 +74,7 @@ export function Connection({ names: [, name] }) {
           connect again.`}
         action=${async () => {
           await send("DELETE", where);
-          go("connections");
+          leave(names, "connections");
         }} />
     </div></${Section}>`;
 }

@@ -7,7 +7,7 @@ import { rate } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Fold, Members, Problem, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
-import { go, to } from "../lib/router.js";
+import { leave, to } from "../lib/router.js";
 import { RANGES, rates, sampled } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { ExchangeBindings, exchangeName } from "./bindings.js";
@@ -33,7 +33,8 @@ function Passed({ exchange }) {
   </div>`;
 }
 
-export function Exchange({ names: [, vhost, shown] }) {
+export function Exchange({ names }) {
+  const [, vhost, shown] = names;
   const name = shown === DEFAULT ? "" : shown;
   useTitle(exchangeName(name));
   const [range, setRange] = useState(RANGES[1]);
@@ -63,7 +64,7 @@ export function Exchange({ names: [, vhost, shown] }) {
             are published to it are refused then.`}
           action=${async () => {
             await send("DELETE", where);
-            go("exchanges");
+            leave(names, "exchanges");
           }} />
       </div></${Section}>`
     }`;

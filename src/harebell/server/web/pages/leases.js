@@ -31,7 +31,7 @@ export function Leases({ vhost, name }) {
     ${
       data &&
       html`<${Rows} label="Leases" empty="No group leases messages of this queue."
-        heads=${HEADS}
+        heads=${HEADS} keys=${data.map(({ group }) => group)}
         rows=${data.map((lease) => [
           lease.group,
           count(lease.epoch),
@@ -42,7 +42,7 @@ export function Leases({ vhost, name }) {
           seconds(lease.timeout),
           lease.holder || "none",
           has("policymaker")
-            ? html`<${Release} key=${lease.group} lease=${lease} refresh=${refresh} />`
+            ? html`<${Release} lease=${lease} refresh=${refresh} />`
             : "",
         ])} />`
     }

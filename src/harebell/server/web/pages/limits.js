@@ -29,23 +29,29 @@ function Kind({ kind }) {
     refresh();
     return `${limit} of '${object}' is ${count(Number(most))}.`;
   };
-  const rows = (data ?? []).flatMap((each) =>
-    Object.entries(each.value).map(([limit, most]) => [
-      each[of],
-      limit,
-      count(most),
-      html`<${Confirm} key=${each[of] + limit} button="Clear" tone="quiet"
-        title=${`Take the limit from ${of} '${each[of]}'?`}
-        text=${`${limit} of '${each[of]}' is unlimited then.`}
-        action=${async () => {
-          await send("DELETE", `${kind}/${path(each[of], limit)}`);
-          refresh();
-        }} />`,
-    ]),
+  const limits = (data ?? []).flatMap((each) =>
+    Object.entries(each.value).map(([limit, most]) => ({ name: each[of], limit, most })),
   );
+  const rows = limits.map(({ name, limit, most }) => [
+    name,
+    limit,
+    count(most),
+    html`<${Confirm} button="Clear" tone="quiet"
+      title=${`Take the limit from ${of} '${name}'?`}
+      text=${`${limit} of '${name}' is unlimited then.`}
+      action=${async () => {
+        await send("DELETE", `${kind}/${path(name, limit)}`);
+        refresh();
+      }} />`,
+  ]);
+  const keys = limits.map(({ name, limit }) => path(name, limit));
   return html`<${Section} id=${kind} title=${title}>
     <${Problem} error=${error} />
-    ${data && html`<${Rows} label=${title} heads=${["Name", "Limit", "Most", ""]} rows=${rows} />`}
+    ${
+      data &&
+      html`<${Rows} label=${title} heads=${["Name", "Limit", "Most", ""]} rows=${rows}
+        keys=${keys} />`
+    }
     <${Fold} title="Set a limit">
       <${Form} label=${`Set a limit of a ${of}`} button="Set" action=${set}>
         <${Field} label=${of === "vhost" ? "Vhost" : "User"} name="object" required />

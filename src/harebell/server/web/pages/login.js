@@ -1,6 +1,6 @@
 // The login, as a page, and as a form over the page when the broker refuses a login it had
 // accepted.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { logIn, logInByToken, logOut } from "../lib/api.js";
 import { Field, Form } from "../lib/forms.js";
 import { Fold } from "../lib/pieces.js";
@@ -25,7 +25,7 @@ function TokenForm() {
 }
 
 export function Login() {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = "Log in · Harebell";
     document.querySelector("input[name=user]").focus();
   }, []);

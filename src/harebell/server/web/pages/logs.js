@@ -1,5 +1,5 @@
 // The last lines of the log, as they come.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get } from "../lib/api.js";
 import { count } from "../lib/format.js";
 import { html } from "../lib/html.js";
@@ -16,11 +16,12 @@ const TONES = { warning: "warn", error: "bad" };
 function useLog(level, paused) {
   const [state, setState] = useState({ lines: [], error: null });
   const last = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     last.current = 0;
     setState({ lines: [], error: null });
   }, [level]);
-  useEffect(() => {
+  // No line comes once the page says that it is paused.
+  useLayoutEffect(() => {
     if (paused) return undefined;
     return repeat(async (signal) => {
       try {

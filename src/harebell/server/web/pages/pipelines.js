@@ -45,19 +45,19 @@ export function Pipelines() {
   useTitle("Pipelines");
   const chosen = useStore(vhost);
   const queries = usePoll(listed("queries", chosen));
+  const shown = ordered(queries.data ?? []);
   return html`<div class="title"><h1>Pipelines</h1></div>
     <${Problem} error=${queries.error} />
     <${Section} id="pipelines" title="Queries that report">
       ${
         queries.data &&
         html`<${Rows} label="Queries that report" empty="No query reports to this broker."
-          heads=${HEADS}
-          rows=${ordered(queries.data).map((each) => [
+          heads=${HEADS} keys=${shown.map((each) => path(each.vhost, each.user, each.name))}
+          rows=${shown.map((each) => [
             html`<div class="words">${each.name}</div>`,
             each.vhost,
             each.user,
-            html`<${State} of=${each} /> <${Forget} of=${each} refresh=${queries.refresh}
-              key=${`${each.vhost} ${each.user} ${each.name}`} />`,
+            html`<${State} of=${each} /> <${Forget} of=${each} refresh=${queries.refresh} />`,
             count(each.batch),
             rate(each.rows_per_second),
             short(each.lag_messages),

@@ -58,8 +58,7 @@ function Kind({ kind }) {
       ([key, setting]) => html`<div key=${key}><code>${key}: ${value(setting)}</code></div>`,
     ),
     has(tag)
-      ? html`<${Clear} key=${each.vhost + each.name} kind=${kind} policy=${each}
-          refresh=${refresh} />`
+      ? html`<${Clear} kind=${kind} policy=${each} refresh=${refresh} />`
       : "",
   ]);
   return html`<${Section} id=${kind} title=${title}>
@@ -67,6 +66,7 @@ function Kind({ kind }) {
     ${
       data &&
       html`<${Rows} label=${title} rows=${rows}
+        keys=${data.map((each) => path(each.vhost, each.name))}
         heads=${["Name", "Vhost", "Pattern", "Applies to", "Priority", "Settings", ""]} />`
     }
     ${

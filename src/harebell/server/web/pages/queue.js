@@ -8,7 +8,7 @@ import { Confirm } from "../lib/confirm.js";
 import { html } from "../lib/html.js";
 import { Badge, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
-import { go, to } from "../lib/router.js";
+import { leave, to } from "../lib/router.js";
 import { RANGES, levels, rates, sampled } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { QueueBindings } from "./bindings.js";
@@ -72,7 +72,7 @@ function Consumers({ of }) {
   </${Section}>`;
 }
 
-function Danger({ queue, where, refresh }) {
+function Danger({ queue, where, refresh, names }) {
   const { name, vhost, type } = queue;
   return html`<${Section} id="remove" title="Purge or delete"><div class="buttons">
     ${
@@ -90,12 +90,13 @@ function Danger({ queue, where, refresh }) {
         will be gone.`}
       action=${async () => {
         await send("DELETE", where);
-        go("queues");
+        leave(names, "queues");
       }} />
   </div></${Section}>`;
 }
 
-export function Queue({ names: [, vhost, name] }) {
+export function Queue({ names }) {
+  const [, vhost, name] = names;
   useTitle(name);
   const [range, setRange] = useState(RANGES[1]);
   const where = `queues/${path(vhost, name)}`;
@@ -140,5 +141,5 @@ export function Queue({ names: [, vhost, name] }) {
       <${Fold} title="Move, copy, remove or retry">
         <${MoveMessages} where=${where} stream=${queue.type === "stream"} /></${Fold}>
     </${Section}>
-    <${Danger} queue=${queue} where=${where} refresh=${refresh} />`;
+    <${Danger} queue=${queue} where=${where} refresh=${refresh} names=${names} />`;
 }

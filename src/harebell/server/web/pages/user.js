@@ -5,7 +5,7 @@ import { Field, Form } from "../lib/forms.js";
 import { html } from "../lib/html.js";
 import { Badge, Fold, Problem, Rows, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
-import { go } from "../lib/router.js";
+import { leave } from "../lib/router.js";
 import { useTitle } from "../lib/title.js";
 import { VhostField } from "./queues.js";
 import { UserFields } from "./users.js";
@@ -24,7 +24,7 @@ function Permissions({ name }) {
     code(configure),
     code(write),
     code(read),
-    html`<${Confirm} key=${vhost} button="Clear" tone="quiet"
+    html`<${Confirm} button="Clear" tone="quiet"
       title=${`Close vhost '${vhost}' to '${name}'?`}
       text=${`'${name}' can no longer open vhost '${vhost}'.`}
       action=${async () => {
@@ -37,7 +37,7 @@ function Permissions({ name }) {
     ${
       data &&
       html`<${Rows} label="Permissions" heads=${["Vhost", "Configure", "Write", "Read", ""]}
-        rows=${rows} empty="The user can open no vhost." />`
+        rows=${rows} keys=${data.map(({ vhost }) => vhost)} empty="The user can open no vhost." />`
     }
     <${Fold} title="Set permissions">
       <${Form} label="Set permissions" button="Set" action=${allow}>
@@ -61,7 +61,7 @@ function TopicPermissions({ name }) {
     exchange || "(all exchanges)",
     code(write),
     code(read),
-    html`<${Confirm} key=${`${vhost}\n${exchange}`} button="Clear" tone="quiet"
+    html`<${Confirm} button="Clear" tone="quiet"
       title=${`Allow '${name}' every key with '${exchange}'?`}
       text=${`'${name}' may use every key with exchange '${exchange}' in vhost '${vhost}' then.`}
       action=${async () => {
@@ -74,7 +74,8 @@ function TopicPermissions({ name }) {
     ${
       data &&
       html`<${Rows} label="Topic permissions" heads=${["Vhost", "Exchange", "Write", "Read", ""]}
-        rows=${rows} empty="The user may use every routing key with topic exchanges." />`
+        rows=${rows} keys=${data.map(({ vhost, exchange }) => path(vhost, exchange))}
+        empty="The user may use every routing key with topic exchanges." />`
     }
     <${Fold} title="Set topic permissions">
       <${Form} label="Set topic permissions" button="Set" action=${allow}>
@@ -86,7 +87,8 @@ function TopicPermissions({ name }) {
   </${Section}>`;
 }
 
-export function User({ names: [, name] }) {
+export function User({ names }) {
+  const [, name] = names;
   useTitle(name);
   const where = `users/${path(name)}`;
   const { data: user, error, refresh } = usePoll(where);
@@ -116,7 +118,7 @@ export function User({ names: [, name] }) {
         text="The user's connections are closed."
         action=${async () => {
           await send("DELETE", where);
-          go("users");
+          leave(names, "users");
         }} />
     </div></${Section}>`;
 }

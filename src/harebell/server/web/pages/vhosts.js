@@ -1,5 +1,5 @@
 // All vhosts, and a form for a new one.
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { path, send } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
 import { count, rate } from "../lib/format.js";
@@ -43,7 +43,7 @@ function columns(onDeleted) {
     label: "Delete",
     wide: true,
     number: true,
-    cell: (row) => html`<${Confirm} key=${row.name} button="Delete" name=${row.name} tone="quiet"
+    cell: (row) => html`<${Confirm} button="Delete" name=${row.name} tone="quiet"
       title=${`Delete vhost '${row.name}'?`}
       text=${`${count(row.queues)} queues with ${count(row.messages)} messages will be gone, and
         all connections to the vhost are closed.`}
@@ -59,13 +59,15 @@ export function Vhosts() {
   useTitle("Vhosts");
   const [round, setRound] = useState(0);
   const next = () => setRound((number) => number + 1);
+  const shown = useMemo(() => columns(next), []);
   const add = async ({ name, description, type }) => {
     await send("PUT", `vhosts/${path(name)}`, { description, default_queue_type: type });
     next();
     return `Vhost '${name}' is there.`;
   };
   return html`<div class="title"><h1>Vhosts</h1></div>
-    <${Table} label="Vhosts" where="vhosts" columns=${columns(next)} round=${round} />
+    <${Table} label="Vhosts" where="vhosts" columns=${shown} round=${round}
+      keyed=${({ name }) => name} />
     ${
       has("administrator") &&
       html`<${Fold} title="New vhost"><${Form} label="New vhost" button="Add" action=${add} clear>
