@@ -9,8 +9,9 @@ import pika
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.browsing import Window
+from tests.browser.browsing import SECONDS, Window
 from tests.browser.traffic import Site
+from tests.patience import eventually
 
 
 def _confirm(shown: Window, button: Locator, name: str | None = None) -> None:
@@ -62,7 +63,7 @@ def test_a_connection_is_closed(shown: Window, site: Site) -> None:
     _confirm(shown, shown.page.get_by_role("button", name="Close connection"))
     expect(shown.page.locator("h1")).to_have_text("Connections")
     with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
-        link.sleep(5)
+        link.sleep(SECONDS)
     assert closed.value.reply_code == 320
 
 
@@ -232,8 +233,11 @@ def test_consumers_of_a_stream_show_how_far_they_are(shown: Window, site: Site) 
             channel.basic_publish("", "history", b"")
         channel.basic_qos(prefetch_count=4)
         first = {"x-stream-offset": "first"}
-        channel.basic_consume("history", lambda *_: None, consumer_tag="slow", arguments=first)
-        link.process_data_events(1)
+        got: list[bytes] = []
+        channel.basic_consume(
+            "history", lambda *it: got.append(it[3]), consumer_tag="slow", arguments=first
+        )
+        assert eventually(lambda: link.process_data_events(1) or len(got) == 4)
         (consumer,) = site.api.get("/api/queues/%2F/history")["consumer_details"]
         assert (consumer["offset"], consumer["offset_lag"]) == (4, 6)
         shown.show("streams", "Streams")
