@@ -15,10 +15,12 @@ from typing import Any
 
 from harebell.server.cluster.local_handover import NAME
 from harebell.server.control.client import ask_command
-from tests.patience import eventually
+from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 
 SECRET = "of the cluster"
+WAITS = 10 * SECONDS
+"""How long clients wait for an owner, unless it is told otherwise."""
 
 
 @dataclass
@@ -87,9 +89,10 @@ def write_directory(path: Path, owner: list[Any] | None, **changes: Any) -> None
 
 
 @contextmanager
-def member(path: Path, store: int, *flags: str) -> Iterator[RunningBroker]:
+def member(path: Path, store: int, waits: float, *flags: str) -> Iterator[RunningBroker]:
     """A broker that owns a store."""
-    prefix = [sys.executable, "-m", "tests.cluster.member", str(path), str(store)]
+    of = (str(path), str(store), str(waits))
+    prefix = [sys.executable, "-m", "tests.cluster.member", *of]
     with RunningBroker(*flags, prefix=prefix) as broker:
         assert eventually(lambda: "fingerprint" in broker.log), broker.log
         yield broker
@@ -106,7 +109,12 @@ def make_home(directory: Path, *flags: str) -> Path:
 
 @contextmanager
 def cluster(
-    home: Path, directory: Path, *flags: str, near: Sequence[str] = (), by_socket: bool = False
+    home: Path,
+    directory: Path,
+    *flags: str,
+    near: Sequence[str] = (),
+    by_socket: bool = False,
+    waits: float = WAITS,
 ) -> Iterator[Cluster]:
     """Two brokers with the same users.
 
@@ -116,13 +124,14 @@ def cluster(
         flags: of both brokers.
         near: more of the first one.
         by_socket: whether the first one gives clients to the second by their sockets.
+        waits: how many seconds clients wait for an owner.
     """
     path = directory / "directory.json"
     write_directory(path, None)
     homes = [shutil.copytree(home, directory / name) for name in ("near", "far")]
     with (
-        member(path, 1, "--data-dir", str(homes[0]), *flags, *near) as first,
-        member(path, 2, "--data-dir", str(homes[1]), *flags) as second,
+        member(path, 1, waits, "--data-dir", str(homes[0]), *flags, *near) as first,
+        member(path, 2, waits, "--data-dir", str(homes[1]), *flags) as second,
     ):
         ask_command(second.data_dir, "vhosts.add", {"name": "far"})
         guest = {"user": "guest", "vhost": "far", "configure": ".*", "write": ".*", "read": ".*"}

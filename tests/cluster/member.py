@@ -5,7 +5,9 @@ that get clients by their sockets are in "given", with the sockets that take the
 
     {"vhosts": {"far": 2}, "owners": {"2": [1, "127.0.0.1:4711", ""]}, "secret": "...", "given": {}}
 
-    python -m tests.cluster.member FILE STORE harebell serve FLAGS
+    python -m tests.cluster.member FILE STORE SECONDS harebell serve FLAGS
+
+Clients wait for an owner for that many seconds.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class FileDirectory:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read_at = 0
+        self._seen = (0, 0)
         self._found: dict[str, Any] = {}
 
     @property
@@ -60,14 +62,16 @@ class FileDirectory:
         return None if path is None else Path(path)
 
     def _now(self) -> dict[str, Any]:
-        changed = self._path.stat().st_mtime_ns
-        if changed != self._read_at:
-            self._read_at = changed
+        # Two files may be of the same moment of the clock of the file system.
+        found = self._path.stat()
+        seen = (found.st_mtime_ns, found.st_ino)
+        if seen != self._seen:
+            self._seen = seen
             self._found = json.loads(self._path.read_text())
         return self._found
 
 
-def join(app: App, directory: FileDirectory, store: int) -> asyncio.Task[None]:
+def join(app: App, directory: FileDirectory, store: int, waits: float) -> asyncio.Task[None]:
     """Become the owner of a store of the cluster."""
 
     def elsewhere(vhost: str) -> bool:
@@ -80,7 +84,7 @@ def join(app: App, directory: FileDirectory, store: int) -> asyncio.Task[None]:
     tls = None if app.tls is None else LinkTls(app.tls)
     services = {SERVICE: clients_service(app.protocol_of)}
     listener = ClusterListener(services, directory.secret, tls, app.logger.write)
-    app.handing_over = ClientHandover(directory, 3.0, 100, app.logger.write)
+    app.handing_over = ClientHandover(directory, waits, 100, app.logger.write)
     app.handing_over.give = given
     app.settings.elsewhere = elsewhere
     LocalHandover(app.config.data_dir / NAME, app.protocol_of, app.logger.write)
@@ -93,13 +97,13 @@ def join(app: App, directory: FileDirectory, store: int) -> asyncio.Task[None]:
     return app.loop.create_task(listen())
 
 
-def run(path: Path, store: int) -> None:
+def run(path: Path, store: int, waits: float) -> None:
     """Run the command line, whose broker joins the cluster when it serves."""
     announce = serve.announce
     joining = []
 
     def joined(app: App, config: Config) -> None:
-        joining.append(join(app, FileDirectory(path), store))
+        joining.append(join(app, FileDirectory(path), store, waits))
         announce(app, config)
 
     serve.announce = joined
@@ -107,6 +111,6 @@ def run(path: Path, store: int) -> None:
 
 
 if __name__ == "__main__":
-    of_cluster, of_store = Path(sys.argv[1]), int(sys.argv[2])
-    sys.argv = sys.argv[3:]
-    run(of_cluster, of_store)
+    of_cluster, of_store, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    sys.argv = sys.argv[4:]
+    run(of_cluster, of_store, seconds)

@@ -32,12 +32,12 @@ from harebell.server.cluster.usage_wire import SERVICE as USAGE
 from harebell.server.cluster.users_copy import take_over, written
 from harebell.server.config import Config
 from harebell.server.logs.logger import Logger
+from tests.patience import SECONDS
 from tests.ports import free_port
 from tests.running import command
 from tests.unit.server.http.asking import Api
 
 SECRET = b"of the cluster"
-SECONDS = 30.0
 _T = TypeVar("_T")
 
 
