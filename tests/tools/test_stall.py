@@ -14,7 +14,12 @@ import pytest
 from tests.patience import eventually
 
 _TOOL = str(Path(__file__).parents[2] / "tools" / "stall.py")
-_SLEEPS = "import time; time.sleep(2)"
+_UNTIL_STOPPED = """
+import signal, sys
+signal.signal(signal.SIGCONT, lambda *_: sys.exit())
+while True:
+    signal.pause()
+"""
 _STARTS_IT = """
 import subprocess, sys
 sys.exit(7 + subprocess.run([sys.executable, "-c", sys.argv[1]]).returncode)
@@ -28,7 +33,7 @@ def _stalled(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_what_a_command_has_started_stands_still_and_goes_on() -> None:
-    done = _stalled(sys.executable, "-c", _STARTS_IT, _SLEEPS)
+    done = _stalled(sys.executable, "-c", _STARTS_IT, _UNTIL_STOPPED)
     assert done.returncode == 7, "the exit code is that of the command"
     said = re.fullmatch(
         r"(\d+) times a process was stopped \[HAREBELL_STALL_SEED=\d+\]\n", done.stderr

@@ -22,11 +22,14 @@ from harebell.client.url import URL, VERSIONS
 from harebell.wire.v09.frames import FrameSink
 from tests.interop.client.apis import unique
 from tests.interop.client.brokers import Broker
+from tests.patience import SECONDS
 
 HEARTBEAT = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 HELD_SECONDS = 0.1
-SECONDS = 30.0
-BEAT_SECONDS = 1
+HEARTBEAT_SECONDS = 600
+"""No broker closes a connection whose heartbeats are late on a busy machine."""
+PAUSE_SECONDS = 0.5
+"""What the thread waits between two heartbeats."""
 MESSAGES = 12
 READS = 5
 
@@ -49,6 +52,7 @@ def beating(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set whenever a heartbeat is being sent, which takes long."""
     event = threading.Event()
     connect = blocking_link._connect
+    monkeypatch.setattr(blocking_link, "_BEATS", HEARTBEAT_SECONDS / PAUSE_SECONDS)
 
     def connect_slowly(url: URL, context: None) -> socket.socket:
         slow = Slow(fileno=connect(url, context).detach())
@@ -68,24 +72,24 @@ def wait_for(beating: threading.Event) -> None:
 def test_publishes_without_confirms_beside_slow_heartbeats_all_arrive(
     broker: Broker, beating: threading.Event
 ) -> None:
-    url = f"{broker.url}?heartbeat={BEAT_SECONDS}"
+    url = f"{broker.url}?heartbeat={HEARTBEAT_SECONDS}"
     with blocking.connect(url, background_heartbeats=True) as connection:
         channel = connection.channel(confirms=False)
         queue = channel.declare_queue(unique(), exclusive=True).name
         for number in range(MESSAGES):
             wait_for(beating)
             channel.publish(b"%d" % number, routing_key=queue)
-        bodies = [
-            message.body for message in channel.consume(queue, no_ack=True, timeout=HELD_SECONDS)
-        ]
-    assert bodies == [b"%d" % number for number in range(MESSAGES)]
+        consumer = channel.consume(queue, no_ack=True, timeout=SECONDS)
+        bodies = [next(consumer).body for _ in range(MESSAGES)]
+        assert bodies == [b"%d" % number for number in range(MESSAGES)]
+        assert channel.get(queue) is None
 
 
 def test_every_bulk_read_beside_slow_heartbeats_is_answered(
     harebell: Broker, beating: threading.Event
 ) -> None:
-    url = f"{harebell.url}?heartbeat={BEAT_SECONDS}"
-    with blocking.connect(url, background_heartbeats=True, call_timeout=SECONDS / 10) as connection:
+    url = f"{harebell.url}?heartbeat={HEARTBEAT_SECONDS}"
+    with blocking.connect(url, background_heartbeats=True, call_timeout=SECONDS) as connection:
         channel = connection.channel()
         queue = channel.declare_queue(
             unique(), durable=True, arguments={"x-queue-type": "stream"}
@@ -98,11 +102,14 @@ def test_every_bulk_read_beside_slow_heartbeats_is_answered(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_heartbeats_of_the_thread_are_those_of_the_version(harebell: Broker, version: str) -> None:
-    url = f"{harebell.url}?heartbeat={BEAT_SECONDS}"
+def test_heartbeats_of_the_thread_are_those_of_the_version(
+    harebell: Broker, beating: threading.Event, version: str
+) -> None:
+    url = f"{harebell.url}?heartbeat={HEARTBEAT_SECONDS}"
     with blocking.connect(url, version=version, background_heartbeats=True) as connection:
         channel = connection.channel()
-        threading.Event().wait(4 * BEAT_SECONDS)
+        for _ in range(4):
+            wait_for(beating)
         queue = channel.declare_queue(unique(), exclusive=True).name
         channel.publish(b"still here", routing_key=queue)
         message = channel.get(queue, no_ack=True)

@@ -88,6 +88,13 @@ def note(name: str, number: int) -> None:
 
 
 @app.task
+def note_and_urge(name: str, number: int) -> None:
+    """Leave a number, and have an urgent task leave -1."""
+    note(name, number)
+    note.apply_async((name, -1), queue="urgent", ignore_result=True)
+
+
+@app.task
 def touch(name: str) -> None:
     """Leave a mark."""
     mark(name)

@@ -359,15 +359,13 @@ def test_an_urgent_queue_is_not_behind_the_backlog_of_another(tmp_path: Path) ->
     with own_broker() as own:
         worker = Worker(own.port, tmp_path, "rpc://", "shared")
         for number in range(1_000):
-            worker.task("note", "order", number).apply_async(ignore_result=True)
+            name = "note_and_urge" if number == 100 else "note"
+            worker.task(name, "order", number).apply_async(ignore_result=True)
         try:
             worker.start()
-            _until(lambda: len(worker.lines("order")) >= 20, lambda: worker.log)
-            before = len(worker.lines("order"))
-            worker.task("note", "order", -1).apply_async(queue="urgent", ignore_result=True)
             _until(lambda: len(worker.lines("order")) == 1_001, lambda: worker.log)
-            assert before < 800, "the backlog was nearly gone before the urgent task"
-            assert worker.lines("order").index("-1") - before < 150
+            order = worker.lines("order")
+            assert order.index("-1") - order.index("100") < 150
             assert worker.stop() == 0
         finally:
             worker.kill()
