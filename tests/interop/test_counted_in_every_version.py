@@ -52,9 +52,9 @@ def test_a_version_counts_what_passes(broker: RunningBroker, version: str) -> No
         for _ in range(3):
             next(consumer).ack()
         counted = ("publish", "deliver", "ack")
-        assert eventually(
-            lambda: [_stats(broker, queue)[name] for name in counted] == [3, 3, 3], 10
-        ), _stats(broker, queue)
+        assert eventually(lambda: [_stats(broker, queue)[name] for name in counted] == [3, 3, 3]), (
+            _stats(broker, queue)
+        )
         listed = ask_command(broker.data_dir, "channels.list", {})
         total = [sum(each["message_stats"][name] for each in listed) for name in counted]
         assert total == [3, 3, 3]
