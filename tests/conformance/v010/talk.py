@@ -14,7 +14,7 @@ from typing import Any
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.structs import Command, Composite, DeliveryProperties
-from tests.conformance.v010.raw import Arrived, Peer010, unique
+from tests.conformance.v010.raw import Arrived, Peer010, octets_of, unique
 
 EXPLICIT, NONE = 0, 1
 PRE_ACQUIRED, NOT_ACQUIRED = 0, 1
@@ -46,10 +46,11 @@ class Talk:
     # --- commands -------------------------------------------------------------------------------
 
     def do(self, *commands: Command) -> None:
-        """Send commands, and wait until the last is complete."""
-        for command in commands:
-            self.peer.send(command, channel=self.channel, sync=command is commands[-1])
-            self.sent += 1
+        """Send commands in one write, and wait until the last is complete."""
+        self.peer.send_bytes(
+            *(octets_of(each, self.channel, each is commands[-1]) for each in commands)
+        )
+        self.sent += len(commands)
         self._until_complete()
 
     def publish(

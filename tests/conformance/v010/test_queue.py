@@ -12,7 +12,7 @@ from harebell.wire.v09 import methods as m
 from tests.conformance.conftest import Connect
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010.conftest import Connect010
-from tests.conformance.v010.talk import NOT_ACQUIRED, Talk, begin
+from tests.conformance.v010.talk import MESSAGES, NOT_ACQUIRED, OCTETS, Talk, begin
 from tests.patience import eventually
 
 
@@ -176,8 +176,13 @@ def acquired(talk: Talk, **how: Any) -> None:
 
     The subscription comes before the messages: a queue that is in use does not expire meanwhile.
     """
-    talk.do(c.QueueDeclare("q2", "amq.fanout", **how))
-    talk.subscribe("q2", credit=3)
+    # In one write, or a queue that expires could do so before the subscription.
+    talk.do(
+        c.QueueDeclare("q2", "amq.fanout", **how),
+        c.MessageSubscribe("q2", "t"),
+        c.MessageFlow("t", OCTETS, None),
+        c.MessageFlow("t", MESSAGES, 3),
+    )
     for body in LETTERS:
         talk.publish("", body.encode(), routing_key="q2")
     talk.sync()
@@ -261,11 +266,14 @@ def test_clients_of_older_versions_leave_what_is_out_too(
     if how == "expires":
         arguments["x-expires"] = EXPIRES_MS
     mine, short = how == "close", how == "auto-delete"
-    peer.queue("q2", exclusive=mine, auto_delete=short, arguments=arguments)
+    declare = m.QueueDeclare("q2", exclusive=mine, auto_delete=short, arguments=arguments)
     if how == "expires":
-        # In use, it does not expire before three messages are out.
-        peer.ask(m.BasicQos(prefetch_count=3))
-        peer.ask(m.BasicConsume("q2", "t"))
+        # In use, it does not expire before three messages are out; in one write, not before that.
+        peer.send(declare, m.BasicQos(prefetch_count=3), m.BasicConsume("q2", "t"))
+        for kind in (m.QueueDeclareOk, m.BasicQosOk, m.BasicConsumeOk):
+            peer.expect(kind)
+    else:
+        peer.ask(declare)
     for body in LETTERS:
         peer.publish("", "q2", body.encode())
     for _ in range(3):
