@@ -1,26 +1,25 @@
 """Compute and compare slow password hashes in a thread, so that the event loop is not blocked.
 
-One password is compared at a time, in a thread of low priority, so hostile logins use at most the
-memory of one hash and idle CPU time. Addresses are served round robin, so that many logins of one
-address do not delay those of others. After a password was right, all other waiting logins of that
-user are decided without a slow hash, because any other password is wrong.
+One password is compared at a time, so hostile logins use at most one core and the memory of one
+hash. Addresses are served round robin, so that many logins of one address do not delay those of
+others. After a password was right, all other waiting logins of that user are decided without a slow
+hash, because any other password is wrong.
+
+The thread has the priority of the event loop. With a lower one it would get next to no time on a
+busy machine: logins would take longer than their timeout, and whenever it was held back with the
+interpreter's lock, the event loop would stand still for seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 
 from harebell.auth.passwords import matches
 from harebell.auth.users import Doubt, Users
-
-_NICE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,6 @@ class _Job:
     doubt: Doubt
     compared: Callable[[bool], None]
     wanted: Callable[[], bool]
-
-
-def _be_nice() -> None:
-    """Lower the priority of this thread; Linux has a nice value per thread."""
-    with suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 class PasswordVerifier:
@@ -59,7 +52,7 @@ class PasswordVerifier:
         self._compare = compare
         self._waiting: dict[str, deque[_Job]] = {}
         self._busy = False
-        self._thread = users.thread = ThreadPoolExecutor(1, "harebell-passwords", _be_nice)
+        self._thread = users.thread = ThreadPoolExecutor(1, "harebell-passwords")
 
     def __call__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Awaitable, Callable
 
 from harebell.auth import passwords
@@ -24,6 +25,7 @@ class Dispatcher:
 
     def _compare(self, password: str, stored: str, algorithm: str) -> bool:
         self.comparisons.append(password)
+        self.niceness = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
         return passwords.matches(password, stored, algorithm)
 
     def ask(
@@ -71,6 +73,17 @@ def test_the_right_password_is_found_and_known_from_then_on() -> None:
         assert dispatcher.users.judged(ann, "guess") is False
         dispatcher.users.set_password(ann, "new")
         assert dispatcher.users.judged(ann, "secret") is None
+
+    run(test)
+
+
+def test_on_a_busy_machine_a_comparison_gets_as_much_time_as_the_event_loop() -> None:
+    """Else it would also be held back with the interpreter's lock, and the event loop with it."""
+
+    async def test(dispatcher: Dispatcher) -> None:
+        dispatcher.ask("ann", dispatcher.users.add("ann", "secret"), "secret")
+        await dispatcher.done()
+        assert dispatcher.niceness == os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     run(test)
 
