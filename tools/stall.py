@@ -7,6 +7,7 @@ later. A test that asserts how long something takes fails under this sooner or l
 itself is not stopped, and neither are database servers and Java: they have limits of their own.
 
 HAREBELL_STALL_SEED starts the same moments and pauses again; the processes differ from run to run.
+The command does not get this variable: a broker would take it for a key that it does not know.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _entries(directory: Path) -> list[Path]:
 def main(command: list[str]) -> int:
     """Run the command, print what was done to stderr, and return the command's exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what is stopped has to go on
-    seed = os.environ.get(SEED) or str(random.randrange(2**32))
+    seed = os.environ.pop(SEED, "") or str(random.randrange(2**32))
     chance = random.Random(seed)
     stops = 0
     with subprocess.Popen(command) as process:

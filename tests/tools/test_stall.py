@@ -48,6 +48,13 @@ def test_a_command_that_starts_nothing_ends_undisturbed() -> None:
     assert done.stderr.startswith("0 times a process was stopped")
 
 
+def test_the_seed_is_used_and_kept_from_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HAREBELL_STALL_SEED", "12")
+    done = _stalled(sys.executable, "-c", "import os; print(os.environ.get('HAREBELL_STALL_SEED'))")
+    assert done.stdout == "None\n"
+    assert done.stderr.endswith("[HAREBELL_STALL_SEED=12]\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_stays_stopped_when_the_tool_is_ended(number: signal.Signals) -> None:
     script = (
