@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.patience import eventually
+import pika
+
+from tests.patience import SECONDS, eventually
 
 
 def test_it_is_waited_for_until_it_is_there() -> None:
@@ -13,3 +15,8 @@ def test_it_is_waited_for_until_it_is_there() -> None:
 
 def test_what_never_comes_is_not_waited_for_for_ever() -> None:
     assert not eventually(lambda: False, seconds=0.02)
+
+
+def test_pika_waits_as_long() -> None:
+    assert pika.ConnectionParameters().socket_timeout == SECONDS
+    assert pika.URLParameters("amqp://127.0.0.1").stack_timeout > SECONDS

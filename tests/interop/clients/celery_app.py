@@ -43,6 +43,7 @@ app = Celery(
 )
 app.conf.update(
     broker_connection_retry_on_startup=True,
+    broker_connection_timeout=60,
     result_expires=600,
     worker_enable_remote_control=True,
     broker_transport_options={"confirm_publish": True},

@@ -60,7 +60,7 @@ class Worker:
         self._broker = f"amqp://guest:guest@127.0.0.1:{port}//"
         self._backend = backend
         self.app = Celery("asking", broker=self._broker, backend=backend)
-        self.app.conf.update(KINDS[kind])
+        self.app.conf.update(KINDS[kind], broker_connection_timeout=_PATIENCE_SECONDS)
         self._kind = kind
         self._process: subprocess.Popen[bytes] | None = None
 

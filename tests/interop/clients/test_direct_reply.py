@@ -67,7 +67,10 @@ def test_kombu_calls_and_is_answered(broker: RunningBroker, name: Names) -> None
     queue = name("rpc")
     address = f"amqp://guest:guest@127.0.0.1:{broker.port}//"
     answers: list[tuple[str, object]] = []
-    with kombu.Connection(address) as calling, connected(broker) as serving:
+    with (
+        kombu.Connection(address, connect_timeout=PATIENCE_SECONDS) as calling,
+        connected(broker) as serving,
+    ):
         server = serving.channel()
         server.queue_declare(queue, exclusive=True)
         channel = calling.channel()

@@ -26,6 +26,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 def _connection(port: int, **more: Any) -> kombu.Connection:
+    more = {"connect_timeout": _PATIENCE_SECONDS, **more}
     return kombu.Connection(f"amqp://guest:guest@127.0.0.1:{port}//", **more)
 
 

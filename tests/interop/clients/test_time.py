@@ -14,7 +14,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.interop.clients.conftest import Names
 from tests.interop.clients.pikas import bodies, channel_closes, connected, take
-from tests.patience import eventually
+from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
@@ -142,7 +142,8 @@ def test_celerys_delayed_delivery_takes_its_way_through_the_levels(
     broker: RunningBroker, name: Names, kind: str
 ) -> None:
     prefix, target = name("levels"), name("tasks")
-    with kombu.Connection(f"amqp://guest:guest@127.0.0.1:{broker.port}//") as connection:
+    url = f"amqp://guest:guest@127.0.0.1:{broker.port}//"
+    with kombu.Connection(url, connect_timeout=SECONDS) as connection:
         native.declare_native_delayed_delivery_exchanges_and_queues(connection, kind, prefix)
         exchange = kombu.Exchange(target, type="topic")
         queue = kombu.Queue(target, exchange, routing_key=target, queue_arguments=QUORUM)
