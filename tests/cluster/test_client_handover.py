@@ -573,13 +573,14 @@ def test_another_owner_ends_what_was_passed_on_to_the_one_before(two: Cluster) -
         opened(two).open_channel()
 
 
-def test_an_owner_with_another_secret_gets_nobody(two: Cluster) -> None:
-    with two.directory(secret="another"):
-        talker = tuned(dialled(two))
+def test_an_owner_with_another_secret_gets_nobody(home: Path, tmp_path: Path) -> None:
+    with cluster(home, tmp_path, waits=5.0) as hasty, hasty.directory(secret="another"):
+        talker = tuned(dialled(hasty))
         talker.send(m.ConnectionOpen("far"))
         assert talker.next() is None
-    assert eventually(lambda: "cannot be passed on to the owner of vhost 'far'" in two.near.log)
-    assert eventually(lambda: "it does not know the secret" in two.far.log)
+        told = "cannot be passed on to the owner of vhost 'far'"
+        assert eventually(lambda: told in hasty.near.log)
+        assert eventually(lambda: "it does not know the secret" in hasty.far.log)
 
 
 # --- TLS ------------------------------------------------------------------------------------------
