@@ -235,6 +235,23 @@ def test_an_owner_that_was_deposed_does_not_change_the_users(url: str) -> None:
     _play(play)
 
 
+def test_a_start_waits_for_a_slow_first_answer(url: str) -> None:
+    async def play() -> None:
+        async with _owners(url):
+            pass
+        database = Database(url, BASE, 500, "broker", "fsync")
+        directory = ClusterDirectory(database, BASE, 2, 1, lambda _level, _line: None)
+        with psycopg.connect(url) as link:
+            link.execute(f"LOCK TABLE {BASE}.vhost IN ACCESS EXCLUSIVE MODE")
+            starting = asyncio.create_task(directory.start())
+            # Longer than the lease.
+            await asyncio.sleep(1.0)
+        await starting
+        directory.close()
+
+    _play(play)
+
+
 def test_a_cluster_that_cannot_be_read_is_said_so(url: str) -> None:
     async def play() -> None:
         database = Database(url, BASE, 500, "broker", "fsync")

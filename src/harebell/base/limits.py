@@ -753,6 +753,8 @@ DRAINED_SECONDS = 5.0
 """How long a broker that was drained leaves the store to others."""
 CLUSTER_LOOK_SECONDS = 0.25
 """Time between two looks of a process at the shared tables of its cluster."""
+CLUSTER_FIRST_SECONDS = 30.0
+"""How long a process that starts waits for the first answer about them, beyond a lease."""
 CLUSTER_KNOWN_SECONDS = 1.0
 """How long a change of them waits until every owner knows it, or a lease if that is longer."""
 CLUSTER_LOAD_SECONDS = 5.0

@@ -106,8 +106,9 @@ async def _start(
         app.again = again
         await app.start(handed)
     except HarebellError:
-        if owned is not None and owned.ownership.lost:
-            logger.write("error", f"the store was lost at once: {owned.ownership.lost}")
+        if owned is not None and not owned.ownership.holds():
+            why = owned.ownership.lost or "its lease is over"
+            logger.write("error", f"the store was lost at once: {why}")
             logger.close()
             _stand_by(handed)
         handed.close()

@@ -18,7 +18,12 @@ from concurrent import futures
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harebell.base.errors import StoreError
-from harebell.base.limits import CLUSTER_KNOWN_SECONDS, CLUSTER_LOAD_SECONDS, CLUSTER_LOOK_SECONDS
+from harebell.base.limits import (
+    CLUSTER_FIRST_SECONDS,
+    CLUSTER_KNOWN_SECONDS,
+    CLUSTER_LOAD_SECONDS,
+    CLUSTER_LOOK_SECONDS,
+)
 from harebell.server.cluster.stores import FIRST_STORE, ClusterAddress
 from harebell.server.cluster.tables import ClusterTables, OwnerRow
 from harebell.server.postgresql.database import Database, driver
@@ -110,18 +115,21 @@ class ClusterDirectory:
             epoch: of the claim of this process on its store; 0 for a standby.
 
         Raises:
-            StoreError: the tables cannot be read within a lease.
+            StoreError: they cannot be read within a lease, or much longer if nothing says why.
         """
         self._epoch = epoch
         self._thread.start()
-        try:
-            async with asyncio.timeout(self._database.lease_ms / _MS):
-                await self._ready.wait()
-        except TimeoutError:
-            self.close()
-            raise StoreError(
-                f"the tables of the cluster cannot be read: {self._failure or 'no answer'}"
-            ) from None
+        for seconds in (self._database.lease_ms / _MS, CLUSTER_FIRST_SECONDS):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._ready.wait()
+                return
+            if self._failure:
+                break
+        self.close()
+        raise StoreError(
+            f"the tables of the cluster cannot be read: {self._failure or 'no answer'}"
+        )
 
     def close(self) -> None:
         """Read no more."""
