@@ -202,7 +202,10 @@ class Chaos:
 
     def judge(self, where: str) -> Verdict:
         """Take what is left, and judge everything that has happened."""
-        assert owner_of(self.brokers).stop() == 0
+        owner = owner_of(self.brokers)
+        before = len(owner.log)
+        # On a machine that stands still it loses its store before it has ended.
+        assert owner.stop() == 0 or "not own the store any more" in owner.log[before:], owner.log
         for each in self.brokers:
             each.kill()
             assert "Traceback" not in each.log, each.log

@@ -57,8 +57,14 @@ def test_a_commit_waits_for_the_standby_that_is_then_promoted() -> None:
             with primary.connect("d") as connection:
                 notices: list[str] = []
                 connection.add_notice_handler(lambda seen: notices.append(str(seen.severity)))
+
+                def give_up() -> None:
+                    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                    assert eventually(lambda: primary.execute(waits))
+                    connection.cancel_safe()
+
                 # A wait that is given up is no failure: here the row is committed already.
-                giving_up = threading.Timer(0.3, connection.cancel_safe)
+                giving_up = threading.Thread(target=give_up, daemon=True)
                 giving_up.start()
                 connection.execute("INSERT INTO t VALUES (2)")
                 giving_up.join()
