@@ -69,10 +69,34 @@ def members(session: int) -> list[int]:
     for directory in Path("/proc").iterdir():
         if directory.name.isdigit():
             try:
-                # The name stands in parentheses and may have anything in it.
-                state, _, _, its = (directory / "stat").read_text().rpartition(") ")[2].split()[:4]
+                state, _, _, its = _stat(int(directory.name))[:4]
             except OSError:
                 continue
             if int(its) == session and state not in "ZX":
                 found.append(int(directory.name))
     return found
+
+
+def jvm_of(program: int) -> int:
+    """The JVM of a program; not what that starts, which looks like it for a moment."""
+    (found,) = (each for each in members(program) if _is_jvm_of(program, each))
+    return found
+
+
+def processor_seconds(process: int) -> float:
+    """The processor time that a process has taken."""
+    return sum(map(int, _stat(process)[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_jvm_of(program: int, process: int) -> bool:
+    try:
+        name = Path(os.readlink(f"/proc/{process}/exe")).name
+        return name == "java" and int(_stat(process)[1]) == program
+    except OSError:
+        return False
+
+
+def _stat(process: int) -> list[str]:
+    """The fields of proc(5) of a process, from its state on."""
+    # The name stands in parentheses and may have anything in it.
+    return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()

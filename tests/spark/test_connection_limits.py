@@ -17,11 +17,14 @@ from pyspark import SparkFiles
 from harebell.base.limits import SPARK_IDLE_CONNECTION_SECONDS
 from harebell.client import blocking
 from harebell.client.errors import closed_connection
+from harebell.spark import connection_limits
 from harebell.spark.connection_limits import NoConnectionFree, is_full
+from harebell.spark.reading.rows import task_connections
 from harebell.spark.source import QueueSource
 from tests.patience import eventually
 from tests.running import RunningBroker, command, running_broker
 from tests.spark.asking import BODIES
+from tests.spark.hasty import Hasty
 from tests.spark.tasks import Query
 from tests.spark.test_writer import TEXTS, texts
 
@@ -141,17 +144,24 @@ def test_a_task_that_writes_waits_too(broker: RunningBroker, limit: Callable[[in
 
 
 def test_a_driver_waits_as_long_as_for_an_answer(
-    broker: RunningBroker, limit: Callable[[int], None]
+    broker: RunningBroker, limit: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(connection_limits, "time", Hasty())
     with blocking.connect(broker.url):
         limit(1)
-        with pytest.raises(NoConnectionFree, match=r"for 0\.3 s \(fetchTimeout\)"):
-            Reading(broker, fetchTimeout="300ms")
+        with pytest.raises(NoConnectionFree, match=r"for 60 s \(fetchTimeout\)"):
+            Reading(broker, fetchTimeout="60s")
 
 
-def test_a_connection_that_no_task_uses_is_closed(broker: RunningBroker) -> None:
-    bodies(Reading(broker, groupIdPrefix="idle").task(1))
-    assert "idle: task" in names(broker)
+def test_a_connection_that_no_task_uses_is_closed(
+    broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = Reading(broker, groupIdPrefix="idle")
+    with monkeypatch.context() as patient:
+        patient.setattr(task_connections, "SPARK_IDLE_CONNECTION_SECONDS", 86_400.0)
+        bodies(reading.task(1))
+        assert "idle: task" in names(broker)
+    bodies(reading.task(2))
     assert eventually(lambda: "idle: task" not in names(broker)), SPARK_IDLE_CONNECTION_SECONDS
 
 

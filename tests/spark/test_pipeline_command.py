@@ -19,7 +19,7 @@ from harebell.pipeline.run.logged_claims import claims_of
 from tests.patience import eventually
 from tests.running import command, environment
 from tests.spark.commanded import PATIENCE_S, Commanded
-from tests.spark.families import members
+from tests.spark.families import jvm_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
@@ -109,8 +109,7 @@ def test_a_pipeline_outlives_no_jvm_and_ends_as_told_when_a_signal_comes_to_its_
         channel.publish_many([b"0", b"1"], routing_key="group")
         with live.running() as process:
             assert eventually(lambda: "2 rows so far" in live.said, PATIENCE_S), live.said
-            [jvm] = [each for each in members(process.pid) if "java" in _program(each)]
-            os.kill(jvm, signal.SIGKILL)
+            os.kill(jvm_of(process.pid), signal.SIGKILL)
             assert live.ended(process) == 1
         assert live.said.splitlines()[-1].startswith("Error: Spark's JVM has ended with code -9")
         assert "Traceback" not in live.said
@@ -131,13 +130,6 @@ def test_a_pipeline_outlives_no_jvm_and_ends_as_told_when_a_signal_comes_to_its_
     assert state_of(live.registry, "live").state == "ended"
     stored = pq.read_table(tmp_path / "lake")["value"].to_pylist()
     assert sorted(stored) == ["0", "1", "2"]
-
-
-def _program(process: int) -> str:
-    try:
-        return os.readlink(f"/proc/{process}/exe")
-    except OSError:
-        return ""
 
 
 def test_what_fails_is_one_sentence_without_the_tracebacks_of_spark(

@@ -29,6 +29,7 @@ from tests.relay import relay
 from tests.running import running_broker
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
 from tests.spark.conftest import PATIENT
+from tests.spark.hasty import Hasty
 
 Readers = Callable[..., QueueStreamReader]
 PLAIN = {"delivery": "at-least-once"}
@@ -423,19 +424,6 @@ def test_a_lost_connection_is_made_again_and_the_query_goes_on(
     assert [int(row["value"]) for row in found] == [5, 6, 7, 8]
     assert [row["offset"] for row in found] == [5, 6, 7, 8]
     assert "lost the connection to" in caplog.text
-
-
-class Hasty:
-    """A clock by which nobody waits: a pause is over at once, and its time has passed."""
-
-    def __init__(self) -> None:
-        self._slept = 0.0
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self._slept
-
-    def sleep(self, seconds: float) -> None:
-        self._slept += seconds
 
 
 def test_a_connection_that_cannot_be_made_again_stops_the_query(

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from harebell.pipeline.checking import check
 from harebell.pipeline.hosting import host
 from harebell.pipeline.views import View
+from harebell.spark import reporting
 from harebell.spark.reporting import QueryReporter, ReportListener
 from tests.patience import SECONDS
 from tests.ports import free_port
@@ -23,6 +24,12 @@ from tests.running import running_broker
 from tests.spark.asking import publish
 from tests.spark.conftest import PATIENT
 from tests.unit.server.http.asking import Api
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No report is dropped because the broker is slow."""
+    monkeypatch.setattr(reporting, "_CALL_SECONDS", SECONDS)
 
 
 def until(found: Any) -> Any:

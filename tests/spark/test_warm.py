@@ -47,10 +47,19 @@ def test_nothing_of_a_training_run_stays_behind(
     python.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {started}\necho no Java\n{ending}\n")
     python.chmod(0o755)
     monkeypatch.setattr(warming.sys, "executable", str(python))
-    monkeypatch.setattr(warming, "SPARK_WARM_SECONDS", 2.0)
+
+    class Begun(subprocess.Popen[str]):
+        """A process whose time begins when it has started the other one."""
+
+        def wait(self, timeout: float | None = None) -> int:
+            assert eventually(lambda: started.exists() and started.read_text().endswith("\n"))
+            return super().wait(timeout)
+
+    monkeypatch.setattr(warming.subprocess, "Popen", Begun)
     if ending == "exit 1":
         assert warming._run_training(tmp_path / "draft") == (1, "no Java\n")
     else:
+        monkeypatch.setattr(warming, "SPARK_WARM_SECONDS", 0.5)
         with pytest.raises(subprocess.TimeoutExpired):
             warming._run_training(tmp_path / "draft")
     left = int(started.read_text())
