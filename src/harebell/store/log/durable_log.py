@@ -243,6 +243,8 @@ class DurableLog(SegmentedLog):
         self._counted = None
         for segment in self.segments:
             segment.held = 0
+            self._forget_large(segment)
+            self._forget_recalled(segment)
         made = [segment for segment in [*self.segments, *self._leaving] if segment.made]
         if made:
             self._touch()

@@ -91,6 +91,27 @@ def test_the_memory_gauge_counts_a_body_of_many_logs_once_and_only_until_it_is_w
     assert bench.gauge.used < 1_000
 
 
+@pytest.mark.parametrize("deleted", ["before its commit", "in its commit", "when it was read"])
+def test_the_memory_gauge_counts_nothing_of_a_log_that_is_deleted(deleted: str) -> None:
+    bench = Bench()
+    log = bench.log()
+    log.append(message(LARGE))
+    log.append(message(LARGE))
+    batch = None
+    if deleted == "in its commit":
+        batch = bench.store.commit.gather()
+        batch.perform()
+    elif deleted == "when it was read":
+        bench.commit()
+        log.fetch(0, lambda: None)
+    log.delete()
+    if batch is not None:
+        bench.store.commit.finish(batch)
+    bench.commit()
+    assert bench.gauge.used == 0
+    assert bench.store.handles.blocks.byte_count == 0
+
+
 def test_messages_are_appended_behind_a_large_one_after_a_restart() -> None:
     bench = Bench()
     bench.log().append(message(LARGE))
