@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -32,24 +33,31 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of the family so far."""
-    ticks = 0
-    for each in family(pid):
-        fields = _stat(each)
-        if fields is not None:
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / _TICKS
+    """User and system time of the family so far.
+
+    It is that of all threads in ticks, or that of the threads of now to the nanosecond: a short
+    load on a busy machine may take less than a tick, and threads that have ended count, too.
+    """
+    return sum(max(_in_ticks(each), _exact(each)) for each in family(pid))
 
 
 def exact_cpu_seconds(pid: int) -> float:
     """What the threads of one process have used so far, to the nanosecond where Linux tells it."""
+    return _exact(pid) or cpu_seconds(pid)
+
+
+def _in_ticks(pid: int) -> float:
+    fields = _stat(pid)
+    return 0.0 if fields is None else (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _exact(pid: int) -> float:
     used = 0
-    for task in (_PROC / str(pid) / "task").iterdir():
-        try:
-            used += int((task / "schedstat").read_text().split()[0])
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return used / 1e9 or cpu_seconds(pid)
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in (_PROC / str(pid) / "task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                used += int((task / "schedstat").read_text().split()[0])
+    return used / 1e9
 
 
 def resident_bytes(pid: int) -> int:

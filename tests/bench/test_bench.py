@@ -18,6 +18,7 @@ from bench.process import cpu_seconds, family, resident_bytes
 from bench.report import medians
 from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
 from tests.bench.runs import ran
+from tests.patience import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -130,3 +131,9 @@ def test_what_children_use_is_counted_with_their_parent() -> None:
         assert cpu_seconds(parent.pid) >= 0.25
         assert resident_bytes(parent.pid) > 5 << 20
         parent.communicate(b"\n")
+
+
+def test_less_than_a_tick_of_a_process_is_counted() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
+        assert eventually(lambda: 0 < cpu_seconds(cat.pid) < 1)
+        cat.communicate(b"")
