@@ -286,6 +286,20 @@ def test_a_broker_with_the_name_of_the_owner_does_not_start(
             assert "set node_name" in other.log
 
 
+def test_a_standby_ends_though_the_database_does_not_answer() -> None:
+    with PostgresServer() as server:
+        server.create_database("slow")
+        with (
+            Member(server.url("slow"), "one").wait("running"),
+            Member(server.url("slow"), "two").wait("standby") as two,
+        ):
+            server.pause()
+            try:
+                assert two.stop() == 0
+            finally:
+                server.resume()
+
+
 def test_a_standby_says_what_it_is_and_ends_in_good_order(
     postgresql: PostgresServer, database: str, pair: tuple[Member, Member]
 ) -> None:

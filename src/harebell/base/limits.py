@@ -749,6 +749,8 @@ COMPRESS_SKIPPED_ROWS = 15
 """Rows that are not compressed after one that did not get smaller."""
 STANDBY_LOOK_SECONDS = 0.1
 """The longest time between two looks of a standby at the store."""
+STANDBY_END_SECONDS = 5.0
+"""How long a standby that is told to end waits for an answer of PostgreSQL."""
 DRAINED_SECONDS = 5.0
 """How long a broker that was drained leaves the store to others."""
 CLUSTER_LOOK_SECONDS = 0.25

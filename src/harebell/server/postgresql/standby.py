@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell import __version__
 from harebell.base.errors import StoreError
-from harebell.base.limits import STANDBY_LOOK_SECONDS
+from harebell.base.limits import STANDBY_END_SECONDS, STANDBY_LOOK_SECONDS
 from harebell.base.osfs import OsFiles
 from harebell.server.cluster.stores import FIRST_STORE, schema_of
 from harebell.server.disk.lock import DirectoryLock
@@ -127,6 +129,7 @@ class Standby:
         self._lock = DirectoryLock(config.data_dir)
         self._warn_of_local_messages()
         self._link: Connection[Any] | None = None
+        self._waiting: Connection[Any] | None = None
         self._watch = LeaseWatch(node)
         self._running = RunningBrokers(max(RUNNING_SECONDS, 2 * config.storage_lease_ms / _MS))
         self._namesakes: set[int] = set()
@@ -154,8 +157,21 @@ class Standby:
         self._noted_at = 0.0
 
     def end(self) -> None:
-        """Let `own` return soon, without the store."""
-        self.ended = True
+        """Let `own` return soon, without the store; for the event loop."""
+        if not self.ended:
+            self.ended = True
+            # The thread may wait for a server that never answers.
+            asyncio.get_running_loop().call_later(STANDBY_END_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        """Shut the connection down, so that a statement that waits for its answer fails."""
+        link = self._waiting
+        if link is not None:
+            with (
+                contextlib.suppress(OSError, driver().Error),
+                socket.socket(fileno=os.dup(link.fileno())) as shared,
+            ):
+                shared.shutdown(socket.SHUT_RDWR)
 
     async def own(self) -> OwnedStore | None:
         """Wait until this broker owns the store; None after `end`.
@@ -283,7 +299,7 @@ class Standby:
 
     def _connected(self) -> Connection[Any]:
         if self._link is None:
-            link = self.database.connect()
+            link = self._waiting = self.database.connect()
             try:
                 self._check_schema(link)
                 if self.seen is None:
@@ -326,7 +342,7 @@ class Standby:
             raise StoreError(f"the schema '{schema}' is {what}: choose another storage_schema")
 
     def _drop_link(self) -> None:
-        link, self._link = self._link, None
+        link, self._link, self._waiting = self._link, None, None
         if link is not None:
             with contextlib.suppress(driver().Error):
                 link.close()
