@@ -16,7 +16,7 @@ from harebell.server.config import Config
 from harebell.server.logs.formats import Line, formatter_of
 from harebell.server.logs.logger import Logger
 from harebell.server.logs.system import SyslogFrame, SystemSocket, journal_entry
-from tests.patience import eventually
+from tests.patience import SECONDS, eventually
 from tests.running import running_broker
 from tests.unit.server.listening import talk
 
@@ -27,7 +27,7 @@ LINE = Line(1_700_000_000_123_456_789, "warning", "connection", 7, "a café")
 def daemon() -> Iterator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.bind(("127.0.0.1", 0))
-        link.settimeout(10)
+        link.settimeout(SECONDS)
         yield link
 
 
@@ -83,7 +83,7 @@ def test_lines_reach_a_server_over_tcp_also_after_it_was_restarted(tmp_path: Pat
         first, _ = server.accept()
         with first:
             assert first.recv(100) == b"one\ntwo\n"
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + SECONDS
         server.settimeout(0.1)
         while time.monotonic() < deadline:
             output.write(["three"])
@@ -94,6 +94,8 @@ def test_lines_reach_a_server_over_tcp_also_after_it_was_restarted(tmp_path: Pat
             with second:
                 assert second.recv(6) == b"three\n"
             break
+        else:
+            raise AssertionError("no line came after the server was there again")
     output.close()
 
 
@@ -111,7 +113,7 @@ def test_a_daemon_that_reads_nothing_does_not_hold_up_the_other_outputs(tmp_path
         logger = Logger(config)
         for number in range(2_000):
             logger.write("info", f"line {number}")
-        assert logger.drain(20)
+        assert logger.drain(SECONDS)
         logger.close()
     assert len((tmp_path / "log" / "h.log").read_text().splitlines()) == 2_000
 
