@@ -24,7 +24,6 @@ from tests.postgresql.machine import Machine
 from tests.postgresql.servers import PostgresServer
 
 CYCLES = int(os.environ.get("HAREBELL_POSTGRESQL_CYCLES", "40"))
-LEASE_MS = 1_000
 VHOSTS = ("near", "far")
 QUEUE = "numbers"
 _PAUSE_SECONDS = 0.05
@@ -131,9 +130,9 @@ def cluster(postgresql: PostgresServer, database: str) -> Iterator[Cluster]:
     """Two machines, the first of which owns both stores, with a vhost in each store."""
     url = postgresql.url(database)
     with ExitStack() as stack:
-        one = stack.enter_context(Machine(url, "one", storage_lease_ms=LEASE_MS))
+        one = stack.enter_context(Machine(url, "one"))
         one.wait("running")
-        two = stack.enter_context(Machine(url, "two", storage_lease_ms=LEASE_MS))
+        two = stack.enter_context(Machine(url, "two"))
         two.wait("standby")
         for store, vhost in enumerate(VHOSTS, 1):
             one.ask("vhosts.add", name=vhost, store=store)
