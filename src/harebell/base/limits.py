@@ -158,7 +158,9 @@ CHAINED_PER_TURN = 100
 REFUSED_PER_TURN = 1_000
 """Dead letters of refused messages that are sent in one turn."""
 TRANSACTION_AT_ONCE = 200
-"""Publishes and settlements of a transaction that are done in one turn; more take several."""
+"""Changes of queues by a transaction that are done in one turn; more take several."""
+TRANSACTION_AT_ONCE_BYTES = 1_048_576
+"""Bytes of the bodies that it publishes in one turn (1 MiB)."""
 TRANSACTION_SLICE = 16
 """Number of them in one slice."""
 LETTER_UNITS = 25

@@ -79,24 +79,6 @@ def pinned(commit: Commit, slices: Slices[T]) -> Slices[T]:
         commit.unpin()
 
 
-def in_one_commit(commit: Commit, slices: Slices[T], size: int) -> Slices[T]:
-    """Yield the slices of a transaction so that they are in one commit of the store.
-
-    A small transaction is charged first and then done in one turn, even if that uses up the budget
-    of its user: the commit might be closed before the next turn. A large one is `pinned`.
-
-    Args:
-        commit: the group commit.
-        slices: the work.
-        size: how many publishes and settlements it has.
-    """
-    if size > limits.TRANSACTION_AT_ONCE:
-        return (yield from pinned(commit, slices))
-    for _ in range(0, size, limits.TRANSACTION_SLICE):
-        yield
-    return at_once(slices)
-
-
 class Transaction(Generic[Done]):
     """The work of a transaction that is not committed.
 
@@ -155,9 +137,29 @@ class Transaction(Generic[Done]):
         return len(self.publishes), sum(len(entries) for entries, _ in self.settled)
 
     @property
-    def size(self) -> int:
-        """Return how many publishes and settled deliveries are pending together."""
-        return sum(self.pending())
+    def large(self) -> bool:
+        """True if it is too large for one turn, by its changes in each queue or its bytes."""
+        if max(self._changes, sum(self.pending())) > limits.TRANSACTION_AT_ONCE:
+            return True
+        byte_count = sum([len(message.body) for message, _, _ in self.publishes])
+        return byte_count > limits.TRANSACTION_AT_ONCE_BYTES
+
+    def in_one_commit(self, commit: Commit, slices: Slices[T]) -> Slices[T]:
+        """Yield the slices of its work so that they are in one commit of the store.
+
+        A small transaction is charged first and then done in one turn, even if that uses up the
+        budget of its user: the commit might be closed before the next turn. A large one is
+        `pinned`.
+
+        Args:
+            commit: the group commit.
+            slices: the work.
+        """
+        if self.large:
+            return (yield from pinned(commit, slices))
+        for _ in range(0, sum(self.pending()), limits.TRANSACTION_SLICE):
+            yield
+        return at_once(slices)
 
     def has_room(self) -> bool:
         """True if every queue would take its messages."""

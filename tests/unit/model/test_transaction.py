@@ -18,7 +18,6 @@ from harebell.model.transaction import (
     REJECT,
     Transaction,
     due_at_commit,
-    in_one_commit,
     pinned,
     ttl_until_commit,
 )
@@ -157,8 +156,7 @@ def test_a_large_transaction_goes_in_slices_within_one_commit_of_the_disk() -> N
     for number in range(1000):
         work.publish(_message(b"%d" % number), (queue,), 0)
     commit = Commit()
-    doing = work.commit(Doer(), commit, 0)
-    other, slices = commit.pin(), in_one_commit(commit, doing, TRANSACTION_AT_ONCE + 1)
+    other, slices = commit.pin(), work.in_one_commit(commit, work.commit(Doer(), commit, 0))
     assert other
     next(slices)
     assert queue.ready_count() == 0, "another one goes on"
@@ -180,13 +178,32 @@ def test_a_small_transaction_is_charged_and_then_done_in_one_turn() -> None:
     for number in range(TRANSACTION_AT_ONCE):
         work.publish(_message(b"%d" % number), (queue,), 0)
     commit = Commit()
-    slices = in_one_commit(commit, work.commit(Doer(), commit, 0), work.size)
+    slices = work.in_one_commit(commit, work.commit(Doer(), commit, 0))
     seen = []
     while next(slices, "done") != "done":
         # Between two turns the store may close the commit.
         seen.append((queue.ready_count(), commit.joint, commit.pinned))
     assert seen == [(0, False, False)] * -(-TRANSACTION_AT_ONCE // TRANSACTION_SLICE)
     assert (queue.ready_count(), commit.joint) == (TRANSACTION_AT_ONCE, True)
+
+
+@pytest.mark.parametrize(("publishes", "queues", "size"), [(20, 50, 1), (20, 1, 200_000)])
+def test_few_publishes_to_many_queues_or_of_many_bytes_take_several_turns(
+    publishes: int, queues: int, size: int
+) -> None:
+    here = vhost()
+    found = tuple(here.declare_queue(f"q{number}") for number in range(queues))
+    work: Transaction[Out] = Transaction()
+    for _ in range(publishes):
+        work.publish(_message(bytes(size)), found, 0)
+    commit = Commit()
+    slices = work.in_one_commit(commit, work.commit(Doer(), commit, 0))
+    next(slices)
+    assert commit.pinned
+    assert 0 < found[0].ready_count() < publishes
+    at_once(slices)
+    assert not commit.pinned
+    assert {queue.ready_count() for queue in found} == {publishes}
 
 
 def test_a_transaction_that_fails_half_way_does_not_stop_all_commits() -> None:

@@ -19,7 +19,7 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.amqp_0_10.subscription import Subscription
 from harebell.model.queue.contract import PENDING
-from harebell.model.transaction import Transaction, in_one_commit
+from harebell.model.transaction import Transaction
 from harebell.wire.v010 import commands
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def commit(session: Session, command: commands.TxCommit) -> None:
         tickets[0] = commit.ticket if result & PENDING else 0
         session.connection.look_whether_finished()
 
-    slices = in_one_commit(commit, doing(), transaction.size)
+    slices = transaction.in_one_commit(commit, doing())
     step = stepped(slices, session.connection.registry.work, TRANSACTION_SLICE, done)
     perform(session, step, lambda: tickets[0], _COMMIT)
 

@@ -19,7 +19,7 @@ from harebell.front.common.errors import soft
 from harebell.front.common.unacked import Unacked
 from harebell.front.operations.publish import NO_ROUTE, routes_of
 from harebell.model.queue.contract import PENDING
-from harebell.model.transaction import Transaction, in_one_commit
+from harebell.model.transaction import Transaction
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ChannelTransaction(Transaction[Unacked]):
         Raises:
             ProtocolError: 406 or 312 for the channel; acknowledged deliveries are requeued.
         """
-        yield from in_one_commit(channel.connection.commit, self._do(channel), self.size)
+        yield from self.in_one_commit(channel.connection.commit, self._do(channel))
 
     def _do(self, channel: OpenChannel) -> Slices[None]:
         if channel.connection.wants(MANDATORY):

@@ -26,7 +26,7 @@ from harebell.base.timers import Timers
 from harebell.model.bcc import revealed
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
 from harebell.model.queue.contract import Queue
-from harebell.model.transaction import Transaction, in_one_commit
+from harebell.model.transaction import Transaction
 from harebell.model.xa.branch import (
     OPERATOR,
     Asker,
@@ -205,13 +205,14 @@ class Branches:
             BranchError: it is not known, or not in a state for that.
         """
         branch = self._named(vhost, xid, asker)
-        size = sum(branch.pending()) if in_turns else 0
         if branch.state is State.PREPARED and not one_phase:
-            yield from self._finish(branch, do=True, size=size)
+            yield from self._finish(branch, do=True, in_turns=in_turns)
             found = self.apply(branch, Call.COMMIT)
         else:
             doing = self._do_directly(branch, one_phase=one_phase)
-            found = yield from in_one_commit(self._commit, doing, size)
+            found = yield from (
+                branch.work.in_one_commit(self._commit, doing) if in_turns else doing
+            )
         if found.state is State.UNKNOWN:
             branch.undo()
         return self._said(found)
@@ -386,12 +387,13 @@ class Branches:
             self._log().sync_soon()
             branch.position = -1
 
-    def _finish(self, branch: Branch, *, do: bool, size: int = 0) -> Slices[None]:
+    def _finish(self, branch: Branch, *, do: bool, in_turns: bool = False) -> Slices[None]:
         """Commit or roll back a prepared branch from its record."""
         with self._busy(branch):
             work = yield from self._work_of(branch)
             if do:
-                yield from in_one_commit(self._commit, self._carry_out(branch, work), size)
+                doing = self._carry_out(branch, work)
+                yield from (work.in_one_commit(self._commit, doing) if in_turns else doing)
                 return
             for entries in work.forget():
                 take_back(entries)
