@@ -19,6 +19,7 @@ the failures is printed once more at the end, after the output of everything els
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from typing import IO
 
 _FAILURES = (" FAILURES ", " ERRORS ")
 """In the lines that pytest draws over what failed."""
-_READ_BYTES = 65_536
+_LOOK_SECONDS = 0.05
 _MAX_LINES = 300
 """As much of a part's output is repeated, its last lines."""
 
@@ -77,21 +78,22 @@ class Run:
             self.seconds[part] = time.monotonic() - begin
 
     def _run(self, part: str, output: IO[bytes], kept: bool) -> int:
-        """Run a part, collect its output, print it as it comes unless it is kept; the exit code."""
-        command = [*self.make, part]
-        if kept:
-            return subprocess.run(
-                command, stdout=output, stderr=subprocess.STDOUT, check=False
-            ).returncode
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
-        ) as process:
-            assert process.stdout is not None
-            while data := process.stdout.read(_READ_BYTES):
-                output.write(data)
-                sys.stdout.buffer.write(data)
-                sys.stdout.buffer.flush()
-        return process.returncode
+        """Run a part with its output in a file, and show it as it comes unless it is kept.
+
+        Not through a pipe: a process that a test has left running would hold it open for ever.
+
+        Returns:
+            The exit code.
+        """
+        command, shown = [*self.make, part], 0
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
+            if kept:
+                return process.wait()
+            while (code := process.poll()) is None:
+                time.sleep(_LOOK_SECONDS)
+                shown += _show(output, shown)
+        _show(output, shown)
+        return code
 
     def failures(self) -> Iterable[str]:
         """What was said of each failure; of a part that is not pytest's, its last lines."""
@@ -109,6 +111,15 @@ class Run:
         """A line for each part."""
         for part, seconds in self.seconds.items():
             yield f"{part}: {seconds or 0:.0f} s{', failed' if part in self.failed else ''}"
+
+
+def _show(output: IO[bytes], begin: int) -> int:
+    """Print what a file has from an offset on; return how many bytes that were."""
+    # The offset of the file itself is that of the process which writes.
+    data = os.pread(output.fileno(), os.fstat(output.fileno()).st_size - begin, begin)
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+    return len(data)
 
 
 def together(arguments: list[str]) -> Iterator[list[list[str]]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +92,16 @@ def test_of_what_pytest_says_only_the_failures_are_repeated(tmp_path: Path) -> N
     )
     done = parts(f"{sys.executable} {tmp_path / 'make.py'}", "part")
     assert done.stdout.endswith("\n== part, failed\n===== FAILURES =====\nwhat failed\n")
+
+
+def test_a_process_that_a_part_leaves_behind_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    (tmp_path / "make.py").write_text(
+        "import subprocess, sys\n"
+        "left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])\n"
+        "print('left', left.pid)\n"
+    )
+    done = parts(f"{sys.executable} {tmp_path / 'make.py'}", "kept", "shown")
+    pids = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("left ")]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    assert (done.returncode, len(pids)) == (0, 2)
