@@ -48,14 +48,6 @@ def site() -> Iterator[Site]:
         yield found
 
 
-@pytest.fixture
-def opened(browser: Browser, site: Site) -> Iterator[Window]:
-    with window(browser, site.base) as found:
-        found.enter()
-        yield found
-        assert found.complaints == []
-
-
 def _until(page: Page, expression: str) -> None:
     """Wait until something is true of the page; its policy forbids wait_for_function."""
     assert eventually(lambda: page.evaluate(expression))
@@ -89,18 +81,18 @@ def held(page: Page, method: str, url: str) -> Iterator[Held]:
 
 
 def test_who_has_gone_elsewhere_stays_there_when_a_queue_is_deleted(
-    opened: Window, site: Site
+    shown: Window, site: Site
 ) -> None:
-    page, url = opened.page, "**/api/queues/%2F/slow"
+    page, url = shown.page, "**/api/queues/%2F/slow"
     site.api.done("PUT", "/api/queues/%2F/slow", {})
-    opened.show("queues/%2F/slow", "slow")
+    shown.show("queues/%2F/slow", "slow")
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("to confirm").fill("slow")
     with held(page, "DELETE", url) as answer:
         dialog.get_by_role("button", name="Delete").click()
         dialog.get_by_role("button", name="Cancel").click()
-        opened.show("users", "Users")
+        shown.show("users", "Users")
         page.get_by_text("New user").click()
         name = page.get_by_role("form", name="New user").get_by_label("Name")
         name.fill("half typed")
@@ -109,9 +101,9 @@ def test_who_has_gone_elsewhere_stays_there_when_a_queue_is_deleted(
     expect(name).to_have_value("half typed")
 
 
-def test_what_is_typed_while_a_form_is_sent_stays_in_it(opened: Window, site: Site) -> None:
-    page, url = opened.page, "**/api/users/first"
-    opened.show("users", "Users")
+def test_what_is_typed_while_a_form_is_sent_stays_in_it(shown: Window, site: Site) -> None:
+    page, url = shown.page, "**/api/users/first"
+    shown.show("users", "Users")
     page.get_by_text("New user").click()
     form = page.get_by_role("form", name="New user")
     form.get_by_label("Name").fill("first")
@@ -131,11 +123,11 @@ def test_rows_in_another_order_are_not_shown_for_those_of_the_new_one(
 ) -> None:
     for name in ("a", "b"):
         site.api.done("PUT", f"/api/queues/%2F/{name}", {})
-    with window(browser, site.base) as opened:
-        page = opened.page
+    with window(browser, site.base) as shown:
+        page = shown.page
         page.add_init_script(_HOLD)
-        opened.enter()
-        opened.show("queues", "Queues")
+        shown.enter()
+        shown.show("queues", "Queues")
         rows = page.locator(".body .row a")
         expect(rows).to_have_text(["a", "b"])
         page.evaluate("window.holding = 'api/queues'")
@@ -146,13 +138,13 @@ def test_rows_in_another_order_are_not_shown_for_those_of_the_new_one(
         expect(rows).to_have_count(0)
         page.evaluate("window.holding = null; window.held.shift()()")
         expect(rows).to_have_text(["b", "a"])
-        assert opened.complaints == []
+        assert shown.complaints == []
     for name in ("a", "b"):
         site.api.done("DELETE", f"/api/queues/%2F/{name}")
 
 
-def test_a_dialog_stays_with_its_row_and_goes_with_it(opened: Window, site: Site) -> None:
-    page = opened.page
+def test_a_dialog_stays_with_its_row_and_goes_with_it(shown: Window, site: Site) -> None:
+    page = shown.page
     for name in ("first", "last"):
         site.api.done("PUT", f"/api/exchanges/%2F/{name}", {"type": "direct"})
     site.api.done("PUT", "/api/queues/%2F/bound", {})
@@ -162,7 +154,7 @@ def test_a_dialog_stays_with_its_row_and_goes_with_it(opened: Window, site: Site
 
     bind("first")
     bind("last")
-    opened.show("queues/%2F/bound", "bound")
+    shown.show("queues/%2F/bound", "bound")
     rows = page.get_by_role("region", name="Bindings").locator("tbody tr")
     dialog = page.get_by_role("dialog")
     rows.filter(has_text="last").get_by_role("button", name="Unbind").click()
@@ -179,11 +171,11 @@ def test_a_dialog_stays_with_its_row_and_goes_with_it(opened: Window, site: Site
 
 
 def test_the_name_that_confirms_a_deletion_stays_typed_when_rows_come_before_it(
-    opened: Window, site: Site
+    shown: Window, site: Site
 ) -> None:
-    page = opened.page
+    page = shown.page
     site.api.done("PUT", "/api/vhosts/last", {})
-    opened.show("vhosts", "Vhosts")
+    shown.show("vhosts", "Vhosts")
     page.get_by_role("row", name="last").get_by_role("button", name="Delete").click()
     typed = page.get_by_role("dialog").get_by_label("to confirm")
     typed.fill("la")
@@ -194,21 +186,21 @@ def test_the_name_that_confirms_a_deletion_stays_typed_when_rows_come_before_it(
         site.api.done("DELETE", f"/api/vhosts/{name}")
 
 
-def test_a_field_that_is_chosen_as_soon_as_a_page_is_drawn_stays_chosen(opened: Window) -> None:
-    opened.page.evaluate(_CHOOSE_AT_ONCE)
-    expect(opened.page.locator("h1")).to_have_text("Queues")
-    opened.page.evaluate(_AFTER_EFFECTS)
-    expect(opened.page.get_by_label("Filter")).to_be_focused()
+def test_a_field_that_is_chosen_as_soon_as_a_page_is_drawn_stays_chosen(shown: Window) -> None:
+    shown.page.evaluate(_CHOOSE_AT_ONCE)
+    expect(shown.page.locator("h1")).to_have_text("Queues")
+    shown.page.evaluate(_AFTER_EFFECTS)
+    expect(shown.page.get_by_label("Filter")).to_be_focused()
 
 
 def test_what_a_user_has_asked_for_is_not_done_in_the_name_of_the_next_one(
     browser: Browser,
 ) -> None:
-    with serving() as site, window(browser, site.base) as opened:
+    with serving() as site, window(browser, site.base) as shown:
         site.api.user("ada", "administrator", vhost="/")
-        opened.enter()
-        page = opened.page
-        opened.show("queues", "Queues")
+        shown.enter()
+        page = shown.page
+        shown.show("queues", "Queues")
         page.get_by_text("New queue").click()
         form = page.get_by_role("form", name="New queue")
         form.get_by_label("Name").fill("of guest")
@@ -217,9 +209,9 @@ def test_what_a_user_has_asked_for_is_not_done_in_the_name_of_the_next_one(
         form.get_by_role("button", name="Declare").click()
         dialog = page.get_by_role("dialog", name="Log in again")
         dialog.get_by_role("button", name="Log out").click()
-        opened.log_in("ada", "p")
-        opened.show("queues", "Queues")
+        shown.log_in("ada", "p")
+        shown.show("queues", "Queues")
         expect(page.get_by_text("0 queues")).to_be_visible()
         page.evaluate(_AFTER_EFFECTS)
         assert site.api.ask("GET", "/api/queues/%2F/of%20guest", user="ada:p").status == 404
-        assert opened.complaints == []
+        assert shown.complaints == []
